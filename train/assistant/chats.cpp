@@ -1,21 +1,21 @@
 #include "train/assistant/chats.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/assistant/assumptions.h"
+#include "train/assistant/plan.h"
 #include "train/chat/read_conversation.h"
-#include "train/cli/run_options.h"
 #include "train/data/corpus/file_objects.h"
 #include "train/system/json.h"
 
-namespace dikkat {
+namespace dikkat::assistant {
 namespace {
 
-namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 
 struct Example {
@@ -40,7 +40,7 @@ std::string on_one_line(std::string_view text) {
 }
 
 /// Appends the conversations of a file or a folder. If `name` is not null, it replaces "{name}" in each line.
-void read_lines(const std::string& path, const std::string* name, std::vector<Example>& examples) {
+void read_examples(const std::string& path, const std::string* name, std::vector<Example>& examples) {
   ExampleFindings found;
   for_objects(std::span(&path, 1), "text", "conversations: objects in JSONL or in a JSON array",
               [&](std::string_view text, const std::string&) {
@@ -50,82 +50,79 @@ void read_lines(const std::string& path, const std::string* name, std::vector<Ex
               });
 }
 
-/// A question with its answer, from the beginning of a conversation.
-struct Asked {
-  std::string prompt, answer;
-};
-
-/// Returns whether a question has room for an answer.
-bool fits(const std::string& prompt, const std::string& answer, index most) { return std::ssize(prompt) + std::ssize(answer) <= most; }
-
-std::vector<Asked> questions_of(const std::vector<Conversation>& conversations, index most) {
-  std::vector<Asked> asked;
-  for (const Conversation& one : conversations) {
-    const auto& messages = one.messages;
-    if (messages.size() >= 2 && messages[0].role == "user" && messages[1].role == "assistant" && messages[1].fields.empty() &&
-        fits(messages[0].content, messages[1].content, most) && !messages[1].content.empty() &&
-        messages[1].content.find('\n') == std::string::npos) {
-      asked.push_back({.prompt = messages[0].content, .answer = messages[1].content});
-    }
+/// Appends the question of a conversation, if it begins with one whose answer is one line of text.
+void add_question(const Conversation& conversation, std::vector<Asked>& questions) {
+  const auto& messages = conversation.messages;
+  if (messages.size() >= 2 && messages[0].role == "user" && messages[1].role == "assistant" && messages[1].fields.empty() &&
+      !messages[1].content.empty() && messages[1].content.find('\n') == std::string::npos) {
+    questions.push_back({.prompt = messages[0].content, .answer = messages[1].content});
   }
-  return asked;
 }
 
-/// Writes the questions: to choose an answer, and to write it.
-void write_tasks(const std::vector<Asked>& asked, index most, AssistantChats& chats) {
-  constexpr std::size_t kChoices = 4;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    std::vector<std::string> choices = {asked[i].answer};
-    for (std::size_t step = 1; step < asked.size() && choices.size() < kChoices; ++step) {
-      const std::string& other = asked[(i + step) % asked.size()].answer;
-      if (fits(asked[i].prompt, other, most) && std::ranges::find(choices, other) == choices.end()) {
-        choices.push_back(other);
-      }
+/// Returns whether a context holds a question and an answer.
+bool fits(const std::string& prompt, const std::string& answer, index longest) {
+  return std::ssize(prompt) + std::ssize(answer) <= longest;
+}
+
+/// Returns the right answer and other ones, up to kChoices in all.
+std::vector<std::string> choices_for(const std::vector<Asked>& asked, std::size_t question, index longest) {
+  std::vector<std::string> choices = {asked[question].answer};
+  for (std::size_t step = 1; step < asked.size() && choices.size() < kChoices; ++step) {
+    const std::string& other = asked[(question + step) % asked.size()].answer;
+    if (fits(asked[question].prompt, other, longest) && std::ranges::find(choices, other) == choices.end()) {
+      choices.push_back(other);
     }
-    if (choices.size() == kChoices) {
-      const std::size_t right = i % kChoices;
-      std::rotate(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(kChoices - right), choices.end());
-      chats.tasks += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"choices", choices}, {"answer", right}}) + '\n';
-    }
-    chats.tasks += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"answer", asked[i].answer}}) + '\n';
   }
-  chats.asked = std::ssize(asked);
+  return choices;
 }
 
 }  // namespace
 
-AssistantChats read_assistant_chats(const fs::path& file, const std::string& name, index most) {
-  constexpr index kFewest = 20, kEvery = 10, kMostTasks = 100;
+Chats read_chats(const Wishes& wishes, const ShippedData& shipped) {
+  Chats chats{.path = wishes.chats};
   std::vector<Example> examples;
-  if (file.empty()) {
-    for (const char* own : {"assistant-chats.jsonl", "questions.jsonl"}) {
-      read_lines(shipped_data(own), &name, examples);
-    }
+  if (wishes.chats.empty()) {
+    read_examples(shipped("assistant-chats.jsonl"), &wishes.name, examples);
+    chats.path = shipped("questions.jsonl");
+    read_examples(chats.path, &wishes.name, examples);
   } else {
-    read_lines(file.string(), nullptr, examples);
+    read_examples(chats.path, nullptr, examples);
   }
-  require_input(!examples.empty(), file.string(), " has no conversations, expected JSON objects such as ",
+  require_input(!examples.empty(), wishes.chats, " has no conversations, expected JSON objects such as ",
                 R"({"prompt": "...", "completion": "..."})");
-  AssistantChats chats;
-  std::vector<Conversation> held_out;
-  const index count = std::ssize(examples), every = std::max(kEvery, count / kMostTasks);
+  const index count = std::ssize(examples), every = std::max(kHeldOutEvery, count / kMostHeldOut);
   for (index i = 0; i < count; ++i) {
-    Example& example = examples[static_cast<std::size_t>(i)];
-    if (count >= kFewest && i % every == every - 1) {
-      chats.held_out += example.line + '\n';
-      held_out.push_back(std::move(example.conversation));
+    const auto& [line, conversation] = examples[static_cast<std::size_t>(i)];
+    if (count >= kFewestChats && i % every == every - 1) {
+      chats.held_out += line + '\n';
+      add_question(conversation, chats.questions);
       continue;
     }
-    chats.learned += example.line + '\n';
+    chats.learned += line + '\n';
     ++chats.conversations;
-    chats.bytes += std::ssize(example.conversation.text);
-    for (const Message& message : example.conversation.messages) {
+    chats.bytes += std::ssize(conversation.text);
+    for (const Message& message : conversation.messages) {
       ++chats.messages;
       chats.bytes += std::ssize(message.content);
     }
   }
-  write_tasks(questions_of(held_out, most), most, chats);
   return chats;
+}
+
+Tasks tasks_of(const Chats& chats, index longest) {
+  std::vector<Asked> asked;
+  std::ranges::copy_if(chats.questions, std::back_inserter(asked), [&](const Asked& one) { return fits(one.prompt, one.answer, longest); });
+  Tasks tasks{.asked = std::ssize(asked)};
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    std::vector<std::string> choices = choices_for(asked, i, longest);
+    if (choices.size() == kChoices) {
+      const std::size_t right = i % kChoices;
+      std::rotate(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(kChoices - right), choices.end());
+      tasks.lines += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"choices", choices}, {"answer", right}}) + '\n';
+    }
+    tasks.lines += json_text(OrderedJson{{"prompt", asked[i].prompt}, {"answer", asked[i].answer}}) + '\n';
+  }
+  return tasks;
 }
 
 std::string some_lines(const std::string& path, index count) {
@@ -140,4 +137,4 @@ std::string some_lines(const std::string& path, index count) {
   return some;
 }
 
-}  // namespace dikkat
+}  // namespace dikkat::assistant

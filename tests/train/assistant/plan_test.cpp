@@ -1,112 +1,98 @@
 #include "train/assistant/plan.h"
 
-#include <fstream>
-
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"
 
-namespace dikkat {
+namespace dikkat::assistant {
 namespace {
 
-constexpr index kMegabyte = 1'000'000;
+// The file of a program of November 2026, before settings were edits. Its strings must stay.
+constexpr const char* kOlderPlan =
+    R"({"format":1,"corpus":["/texts/text.txt"],"chats":"/texts/chats","pairs":"/texts/pairs.jsonl","from":"",)"
+    R"("name":"Dikkat","seconds":300.0,"table":"pretrain 4:47\n","tasks":"tasks.jsonl","longest_question":224,)"
+    R"("learnt_pairs":40,"before":null,"stages":[{"name":"pretrain","corpus":["/texts/text.txt"],"from":"","settings":[)"
+    R"("model.bias=false","model.norm=rms_norm","model.norm_eps=1e-6","model.activation=silu","model.gated=true",)"
+    R"("model.positions=rope","model.qk_norm=true","tokenizer.kind=bpe","optim.kind=muon","optim.muon_coefficients=turbo",)"
+    R"("optim.muon_normalize=true","optim.schedule=wsd","optim.decay_share=0.8","optim.min_lr_share=0","optim.beta1=0.8",)"
+    R"("optim.beta2=0.95","train.eval_tokens=65536","model.n_layer=2","model.n_embd=64","model.n_head=2",)"
+    R"("model.block_size=256","model.dropout=0.1","tokenizer.vocab_size=512","optim.learning_rate=0.006",)"
+    R"("optim.weight_decay=0.8","train.batch_size=8","train.precision=bf16","train.max_steps=9073","optim.warmup_steps=453",)"
+    R"("train.eval_interval=1135","train.checkpoint_interval=454"],"steps":9073,"seconds":286.9732281760199,"took":280.25,)"
+    R"("done":true,"tasks":{"choices":{"high":0.95441,"low":0.30064,"questions":4,"right":3,"share":0.75}}},{"name":"chats",)"
+    R"("corpus":["chats.jsonl"],"from":"pretrain","settings":["optim.schedule=linear","optim.min_lr=0",)"
+    R"("optim.weight_decay=0","optim.beta2=0.99","train.eval_tokens=65536","train.precision=bf16",)"
+    R"("optim.learning_rate=0.001","train.batch_size=8","data.validation=held-out.jsonl","train.max_steps=16",)"
+    R"("optim.warmup_steps=1","train.eval_interval=2","train.checkpoint_interval=1"],"steps":16,"seconds":0.50431267584,)"
+    R"("took":0.0,"done":false,"tasks":null},{"name":"preferences","corpus":["pairs.jsonl"],"from":"chats","settings":[)"
+    R"("optim.schedule=linear","optim.min_lr=0","optim.weight_decay=0","optim.beta2=0.99","train.eval_tokens=65536",)"
+    R"("train.precision=bf16","preference.method=auto","optim.learning_rate=2e-05","train.batch_size=2","train.max_steps=8",)"
+    R"("optim.warmup_steps=1","train.eval_interval=1","train.checkpoint_interval=1"],"steps":8,"seconds":0.22851668123999996,)"
+    R"("took":0.0,"done":false,"tasks":null}]})";
 
-TEST(AssistantPlan, LargerTextsHaveLargerVocabularies) {
-  EXPECT_EQ(vocabulary_for(131'492), 512);
-  EXPECT_EQ(vocabulary_for(25 * kMegabyte), 4096);
-  EXPECT_EQ(vocabulary_for(1000 * kMegabyte), 8192);
-}
+class AssistantPlan : public ::testing::Test {
+ protected:
+  void write(const std::string& text) const { folder.write("assistant.json", text); }
+  Plan read() const { return read_plan(folder.path()); }
 
-TEST(AssistantPlan, ModelsGrowWithTheTime) {
-  constexpr double kRate = 4e11;
-  index before = 0;
-  for (const double seconds : {10.0, 300.0, 3600.0, 36000.0}) {
-    const AssistantSize size = size_for(seconds, kRate, 8192, 1000 * kMegabyte);
-    const index parameters = size.parameters(8192);
-    EXPECT_EQ(size.n_embd % size.n_head, 0);
-    EXPECT_GT(parameters, before) << seconds;
-    // A step of training takes 6 operations for each parameter, and those of attention.
-    EXPECT_GT(size.flops_per_token(8192), 6.0 * static_cast<double>(parameters));
-    if (before > 0) {
-      EXPECT_GE(seconds * kRate / size.flops_per_token(8192), 8.0 * static_cast<double>(parameters)) << seconds;
-    }
-    before = parameters;
-  }
-  EXPECT_GT(before, 9 * kMegabyte);
-}
-
-TEST(AssistantPlan, ModelsStaySmallForASmallText) {
-  for (const index bytes : {index{20'000}, index{131'492}, kMegabyte}) {
-    EXPECT_LE(size_for(1e9, 1e12, 512, bytes).parameters(512), std::max<index>(4 * bytes, 150'000)) << bytes;
-  }
-  EXPECT_GT(size_for(1e9, 1e12, 512, kMegabyte).n_embd, size_for(1e9, 1e12, 512, 131'492).n_embd);
-}
-
-TEST(AssistantPlan, StagesFillTheTime) {
-  const StageCost pretrain{.step_seconds = 0.25}, chats{.step_seconds = 0.25, .epoch_steps = 8},
-      pairs{.step_seconds = 0.1, .epoch_steps = 20};
-  const auto seconds_of = [&](const StageSteps& steps) {
-    return 0.25 * static_cast<double>(steps.pretrain + steps.chats) + 0.1 * static_cast<double>(steps.preferences);
-  };
-  for (const double seconds : {30.0, 300.0, 3600.0}) {
-    const StageSteps steps = share_time(seconds, pretrain, chats, pairs);
-    EXPECT_NEAR(seconds_of(steps), seconds, 0.5) << "up to a step of each stage";
-    EXPECT_GT(steps.pretrain, steps.chats);
-  }
-  const StageSteps hour = share_time(3600, pretrain, chats, pairs);
-  EXPECT_EQ(hour.chats, 20 * 8) << "few chats are read at most 20 times";
-  EXPECT_EQ(hour.preferences, 3 * 20);
-  EXPECT_EQ(share_time(3600, pretrain, chats, {}).preferences, 0);
-}
-
-TEST(AssistantPlan, ManyChatsGetAThird) {
-  const StageSteps steps = share_time(3600, {.step_seconds = 1}, {.step_seconds = 1, .epoch_steps = 1e6}, {});
-  EXPECT_EQ(steps.chats, 1200);
-  EXPECT_EQ(steps.pretrain, 2400);
-}
-
-TEST(AssistantPlan, ATrainedModelNeedsNoPretraining) {
-  const StageSteps both = share_time(3600, {}, {.step_seconds = 1, .epoch_steps = 1e6}, {.step_seconds = 1, .epoch_steps = 1e6});
-  EXPECT_EQ(both.pretrain, 0);
-  EXPECT_EQ(both.preferences, 450);
-  EXPECT_EQ(both.chats, 3150);
-  EXPECT_EQ(share_time(3600, {}, {}, {.step_seconds = 1, .epoch_steps = 1e6}).preferences, 3600);
-}
-
-TEST(AssistantPlan, RefusesATimeThatIsTooShort) {
-  EXPECT_THROW(share_time(10, {.step_seconds = 1}, {.step_seconds = 1, .epoch_steps = 100}, {}), InputError);
-  EXPECT_THROW(share_time(1, {}, {.step_seconds = 1, .epoch_steps = 1}, {}), InputError);
-  const std::string message = testing::error_of([] { share_time(0.5, {}, {.step_seconds = 0.09806640468, .epoch_steps = 1}, {}); });
-  EXPECT_TRUE(testing::names(message, {" 0.098 seconds"}));
-}
-
-TEST(AssistantPlan, IsReadAsItWasWritten) {
   const TemporaryFolder folder;
-  AssistantPlan plan{
-      .corpus = {"/texts"}, .chats = "/chats.jsonl", .name = "Ada", .seconds = 90.5, .table = "pretrain\n", .longest_question = 224};
-  plan.stages = {{.name = "pretrain",
+};
+
+TEST_F(AssistantPlan, IsReadAsItWasWritten) {
+  Plan plan{.wishes = {.corpus = {"/texts"}, .chats = "/chats.jsonl", .name = "Ada", .seconds = 90.5},
+            .table = "pretrain\n",
+            .longest_question = 224};
+  plan.stages = {{.kind = StageKind::pretrain,
                   .corpus = {"/texts"},
-                  .settings = {"train.max_steps=7"},
+                  .edits = {{"train.max_steps", index{7}}},
                   .steps = 7,
                   .seconds = 3,
                   .took = 2.5,
                   .done = true,
                   .tasks = R"({"choices":{"right":3}})"},
-                 {.name = "chats", .corpus = {"chats.jsonl"}, .from = "pretrain", .steps = 9}};
+                 {.kind = StageKind::chats, .corpus = {"chats.jsonl"}, .after = StageKind::pretrain, .steps = 9}};
   EXPECT_FALSE(is_assistant(folder.path()));
   write_plan(folder.path(), plan);
   EXPECT_TRUE(is_assistant(folder.path()));
-  const AssistantPlan read = read_plan(folder.path());
-  EXPECT_EQ(plan_as_json(read), plan_as_json(plan));
-  EXPECT_EQ(read.stages.at(0).tasks, plan.stages.at(0).tasks);
-  EXPECT_EQ(read.stages.at(1).from, "pretrain");
-  for (const char* damaged : {"", "[]", "{}", R"({"format":2})", R"({"format":1,"corpus":[]})"}) {
-    std::ofstream(assistant_file(folder.path())) << damaged;
-    EXPECT_THROW(read_plan(folder.path()), InputError) << damaged;
+  const Plan found = read();
+  EXPECT_EQ(plan_as_json(found), plan_as_json(plan));
+  EXPECT_EQ(found.stages.at(0).tasks, plan.stages.at(0).tasks);
+  EXPECT_EQ(found.stages.at(1).after, StageKind::pretrain);
+}
+
+TEST_F(AssistantPlan, OlderFilesAreReadAndKeepTheirStrings) {
+  write(kOlderPlan);
+  const Plan plan = read();
+  EXPECT_EQ(plan_as_json(plan), kOlderPlan);
+  ASSERT_EQ(plan.stages.size(), 3);
+  Config config;
+  for (const ConfigEdit& edit : plan.stages[0].edits) {
+    edit.apply(config);
   }
+  EXPECT_EQ(config.model.norm_eps, 1e-6);
+  EXPECT_EQ(config.model.positions, Positions::rope);
+  EXPECT_EQ(config.train.max_steps, 9073);
+  EXPECT_EQ(plan.stages[2].kind, StageKind::preferences);
+  EXPECT_EQ(plan.stages[2].after, StageKind::chats);
+}
+
+TEST_F(AssistantPlan, RefusesOtherFiles) {
+  const std::string whole = kOlderPlan;
+  const auto with = [&](const std::string& old, const std::string& other) {
+    std::string text = whole;
+    return text.replace(text.find(old), old.size(), other);
+  };
+  for (const std::string& damaged : {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"format":2})"),
+                                     std::string(R"({"format":1,"corpus":[]})"), with(R"("name":"chats")", R"("name":"lessons")"),
+                                     with(R"("from":"pretrain")", R"("from":"elsewhere")"), with(R"("steps":9073)", R"("steps":"many")")}) {
+    write(damaged);
+    EXPECT_THROW(read(), InputError) << damaged;
+  }
+  write(with("model.gated=true", "model.gaited=true"));
+  EXPECT_TRUE(testing::names(testing::error_of<InputError>([&] { read(); }), {"assistant.json", "model.gaited=true"}));
 }
 
 }  // namespace
-}  // namespace dikkat
+}  // namespace dikkat::assistant
