@@ -7,7 +7,7 @@ install(TARGETS dikkat)
 
 # find_package(dikkat) gives dikkat::dikkat, the whole framework, and dikkat::NAME for each box.
 add_library(dikkat_all INTERFACE)
-target_link_libraries(dikkat_all INTERFACE dikkat_run dikkat_web)  # these use all the others
+target_link_libraries(dikkat_all INTERFACE dikkat_assistant dikkat_web)  # these use all the others
 set_target_properties(dikkat_all PROPERTIES EXPORT_NAME dikkat)
 install(TARGETS dikkat_all EXPORT dikkat)
 # dikkat::autograd is only the autodiff library: tape, ops, layers and optimizers. #include "dikkat/autograd.h" has all of it.

@@ -22,10 +22,11 @@ set(boxes
   "train/grammar:autograd/base train/system train/text train/sample"
   "train/machine:autograd/base autograd/simd autograd/kernels autograd/tape optim train/system train/text train/config train/data train/model train/sample"
   "train/run:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/data train/model train/sample train/machine"
+  "train/assistant:autograd/base train/system train/chat train/config train/checkpoint train/metrics train/data train/model train/machine train/run"
   "train/sweep:autograd/base train/system train/config train/checkpoint train/metrics train/run"
   "train/library:autograd/base autograd/tape optim train/system train/checkpoint train/metrics train/data train/run"
   "train/web:autograd/base layers train/system train/text train/chat train/config train/checkpoint train/metrics train/sample train/grammar"
-  "train/cli:autograd/base autograd/kernels optim train/system train/text train/chat train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/machine train/run train/sweep train/web")
+  "train/cli:autograd/base autograd/kernels optim train/system train/text train/chat train/config train/checkpoint train/metrics train/parallel train/exchange train/data train/model train/sample train/machine train/run train/sweep train/assistant train/web")
 
 # std::filesystem's functions that throw: those without an argument for the error. Their messages are for programmers.
 # (A loop over a directory_iterator throws in ++, even if its constructor got such an argument.)

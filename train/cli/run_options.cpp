@@ -7,7 +7,6 @@
 #include "autograd/base/index.h"
 #include "train/config/override.h"
 #include "train/config/parse.h"
-#include "train/config/resolve.h"
 #include "train/config/schema.h"
 #include "train/config/value.h"
 #include "train/run/origin.h"
@@ -42,10 +41,10 @@ void add_replay(DataConfig& data, const RunOptions& run) {
   data.validation.clear();
 }
 
-/// Returns the keys that the user gave: all of --set, and those of the file that differ from their defaults, since `dikkat config init`
-/// writes every key.
+/// Returns the keys that the user gave: all of --set and `edits`, and those of the file that differ from their defaults, since `dikkat
+/// config init` writes every key.
 std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<std::string>& in_file, const Config& config,
-                                      const std::vector<std::string>& set) {
+                                      const RunOptions& run) {
   static const Config defaults;
   std::vector<std::string> keys;
   for (const schema::Key& key : schema::keys()) {
@@ -53,7 +52,8 @@ std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<st
       keys.push_back(key.path());
     }
   }
-  std::ranges::transform(set, std::back_inserter(keys), key_of_override);
+  std::ranges::transform(run.set, std::back_inserter(keys), key_of_override);
+  std::ranges::transform(run.edits, std::back_inserter(keys), [](const ConfigEdit& edit) { return edit.key().path(); });
   return keys;
 }
 
@@ -61,16 +61,19 @@ std::vector<std::string> keys_of_user(const fs::path& file, const std::vector<st
 
 Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std::vector<std::string>* written) {
   // The options are written over the defaults, or over the model that the run starts from.
-  const auto written_over = [&](Config base) {
+  return complete_config([&](Config base) {
     base.train = defaults;
     std::vector<std::string> in_file;
     const fs::path file = run.config.empty() ? fs::path() : find_config(run.config);
     Config config = run.config.empty() ? base : load_config(file, base, &in_file);
     if (written != nullptr) {
-      *written = keys_of_user(file, in_file, config, run.set);
+      *written = keys_of_user(file, in_file, config, run);
     }
     for (const std::string& assignment : run.set) {
       apply_override(config, assignment);
+    }
+    for (const ConfigEdit& edit : run.edits) {
+      edit.apply(config);
     }
     config.data.corpus = run.corpus.empty() ? config.data.corpus : run.corpus;
     config.train.init_from = run.init_from.empty() ? config.train.init_from : run.init_from;
@@ -81,18 +84,7 @@ Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std:
       add_replay(config.data, run);
     }
     return config;
-  };
-  // Complete the configuration with the model's keys, or with defaults.
-  Config config = written_over({});
-  if (config.train.init_from.empty()) {
-    resolve(config);
-  } else {
-    const ModelOrigin origin = ModelOrigin::open(config.train.init_from);
-    config = written_over(config_of_origin(origin));
-    adopt_model(config, origin);
-  }
-  validate(config);
-  return config;
+  });
 }
 
 bool is_set(const RunOptions& run, const char* key) {

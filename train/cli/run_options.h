@@ -6,6 +6,7 @@
 
 #include "train/checkpoint/run_directory.h"
 #include "train/config/config.h"
+#include "train/config/edit.h"
 
 namespace dikkat {
 
@@ -13,6 +14,7 @@ namespace dikkat {
 struct RunOptions {
   std::string config{};                 // --config, for find_config(); empty: the defaults
   std::vector<std::string> set{};       // --set, "section.key=value"
+  std::vector<ConfigEdit> edits{};      // further settings, of a command that makes runs itself
   std::vector<std::string> corpus{};    // --corpus, replaces data.corpus; empty: not given
   std::string init_from{};              // --init-from, replaces train.init_from; empty: not given
   std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": added to data.evaluations
@@ -22,8 +24,8 @@ struct RunOptions {
 
 /// Returns the configuration of the run, resolved and valid. Throws InputError if it is not valid. If the run starts from a trained model
 /// (train.init_from), keys of [model] and [tokenizer] that are not given take the model's values. `defaults` has the values of keys of
-/// [train] that are not given. Sets `written`, if it is not null, to the keys that the user gave: those of --set, and those of a --config
-/// file that differ from their defaults. Keys of a recipe that comes with the program are left out.
+/// [train] that are not given. Sets `written`, if it is not null, to the keys that the user gave: those of --set and `edits`, and those of
+/// a --config file that differ from their defaults. Keys of a recipe that comes with the program are left out.
 Config configuration_of(const RunOptions& run, const TrainConfig& defaults = {}, std::vector<std::string>* written = nullptr);
 
 /// Returns whether the user sets this key with --set.

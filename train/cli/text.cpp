@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <sstream>
 #include <system_error>
 
@@ -22,11 +21,6 @@ std::string short_count(index number) {
 }
 
 std::string counted(index number, std::string_view noun) { return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s"); }
-
-std::string clock_time(double seconds) {
-  const auto s = static_cast<index>(std::llround(seconds));
-  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
-}
 
 std::optional<double> duration_in_seconds(std::string_view text) {
   constexpr double kMost = 3600e3;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/system/clock_time.h"
 #include "train/system/format_numbers.h"
 
 // Numbers and texts, formatted for people.
@@ -15,8 +16,6 @@ namespace dikkat {
 std::string short_count(index number);
 /// Returns "1 thread" or "4 threads".
 std::string counted(index number, std::string_view noun);
-/// Formats a time as 1:02:03 or 4:05.
-std::string clock_time(double seconds);
 
 /// Parses "90s", "30m" or "1.5h" into seconds, up to a thousand hours; nullopt for another string.
 std::optional<double> duration_in_seconds(std::string_view text);

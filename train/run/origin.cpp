@@ -74,6 +74,19 @@ void adopt_model(Config& config, const ModelOrigin& origin) {
   config.tokenizer = theirs.tokenizer;
 }
 
+Config complete_config(const std::function<Config(Config others)>& write) {
+  Config config = write({});
+  if (config.train.init_from.empty()) {
+    resolve(config);
+  } else {
+    const ModelOrigin origin = ModelOrigin::open(config.train.init_from);
+    config = write(config_of_origin(origin));
+    adopt_model(config, origin);
+  }
+  validate(config);
+  return config;
+}
+
 void adopt_template(Config& config, const ModelOrigin& origin) {
   const ChatConfig& theirs = origin.config().chat;
   ChatConfig& ours = config.chat;

@@ -1,6 +1,6 @@
 #include <memory>
 
-#include "train/cli/assistant_report.h"
+#include "train/cli/assistant_text.h"
 #include "train/cli/commands.h"
 #include "train/cli/streams.h"
 #include "train/cli/write_page.h"
@@ -26,8 +26,8 @@ std::vector<RunView> views_of(const std::vector<std::string>& paths) {
 }
 
 int report_command(const ReportArguments& arguments) {
-  if (arguments.runs.size() == 1 && arguments.out.empty() && is_assistant(arguments.runs.front())) {
-    print_result(write_assistant_report(arguments.runs.front(), read_plan(arguments.runs.front())).string() + '\n');
+  if (arguments.runs.size() == 1 && arguments.out.empty() && assistant::is_assistant(arguments.runs.front())) {
+    print_result(write_assistant_report(arguments.runs.front(), assistant::read_plan(arguments.runs.front())).string() + '\n');
     flush_results();
     return 0;
   }

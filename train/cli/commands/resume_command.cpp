@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/parallel.h"
+#include "train/assistant/plan.h"
 #include "train/cli/commands.h"
 #include "train/cli/commands/assistant_command.h"
 #include "train/cli/progress.h"
@@ -15,7 +16,6 @@
 #include "train/cli/streams.h"
 #include "train/cli/with_ranks.h"
 #include "train/config/override.h"
-#include "train/run/assistant_plan.h"
 #include "train/run/trainer.h"
 
 namespace dikkat {
@@ -94,8 +94,9 @@ void add_resume(Commands& program) {
   constexpr const char* kExamples = R"(  dikkat resume runs/mine
   dikkat resume runs/mine --set train.max_steps=4000)";
   const auto a = std::make_shared<ResumeArguments>();
-  Command command = program.add("resume", "Continue a run from its newest checkpoint, to the same bits as a run that never stopped",
-                                kExamples, [a] { return is_assistant(a->run_directory) ? resume_assistant(*a) : resume_command(*a); });
+  Command command =
+      program.add("resume", "Continue a run from its newest checkpoint, to the same bits as a run that never stopped", kExamples,
+                  [a] { return assistant::is_assistant(a->run_directory) ? resume_assistant(*a) : resume_command(*a); });
   command.text("RUN_DIR", a->run_directory, "", "The run directory, or the folder of `dikkat assistant`").required();
   command.texts("--set", a->set, "KEY=VALUE",
                 "Change a key, as section.key=value, such as train.max_steps=4000; the checkpoints record the change");
