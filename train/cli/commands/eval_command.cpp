@@ -375,7 +375,8 @@ int eval_command(const EvalArguments& arguments) {
     page->write(request.html, request.is_of_run() ? "The validation text" : names_of(request.corpus), model);
   }
   if (result && request.exact_match) {
-    result->match = exact_match(*trained.model, *trained.tokenizer, dynamic_cast<const PairDataset&>(*parts.front().text).pairs(), {}, stop_requested);
+    result->match =
+        exact_match(*trained.model, *trained.tokenizer, dynamic_cast<const PairDataset&>(*parts.front().text).pairs(), {}, stop_requested);
   }
   if (!result || (request.exact_match && !result->match)) {
     print_message("stopped before the end: an unfinished evaluation gives no result");
