@@ -222,8 +222,8 @@ class Measurement {
                                         .head_size = size,
                                         .scale = 1 / std::sqrt(static_cast<double>(size)),
                                         .causal = true};
-    const auto part = [&](auto* data, index which) { return kernels::Heads{data + which * width, time * 3 * width, 3 * width}; };
-    const auto whole = [&](auto* data) { return kernels::Heads{data, time * width, width}; };
+    const auto part = [&]<class T>(T* data, index which) { return kernels::Heads<T>{data + which * width, time * 3 * width, 3 * width}; };
+    const auto whole = [&]<class T>(T* data) { return kernels::Heads<T>{data, time * width, width}; };
     // Describe the passes. Queries, keys and values are interleaved, as a layer has them.
     const kernels::AttentionForward<float> forward{.shape = shape,
                                                    .q = part(qkv.data(), 0),

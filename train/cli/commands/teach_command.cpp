@@ -93,7 +93,7 @@ std::vector<double> temperatures_of(const TeachArguments& arguments) {
     all.push_back(number);
   }
   std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
