@@ -15,6 +15,7 @@
 #include "train/cli/streams.h"
 #include "train/cli/version.h"
 #include "train/config/render.h"
+#include "train/config/schema.h"
 #include "train/system/nearest_word.h"
 
 namespace dikkat {
@@ -115,17 +116,27 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
+/// Returns "; keys are set with --set train.max_steps=VALUE" for --max-steps, which is the name of a key; otherwise `otherwise`.
+std::string guess_key(const std::string& option, const std::string& otherwise) {
+  std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  std::ranges::replace(name, '-', '_');
+  const auto key = std::ranges::find_if(schema::keys(), [&](const schema::Key& one) { return one.name == name || one.path() == name; });
+  return key == schema::keys().end() ? otherwise : concat("; keys are set with --set ", key->path(), "=VALUE");
+}
+
 /// Returns the error for an argument that neither the command nor an option accepts. `path` has the words of the command, each followed by
 /// a space.
 std::string describe_stray(const CLI::App& app, const CLI::App& command, const std::string& path, const std::string& stray) {
   if (stray.starts_with('-')) {
     const std::string name = stray.substr(0, stray.find('='));
     std::vector<std::string> options = options_of(command);
+    const bool sets_keys = std::ranges::find(options, "--set") != options.end();
     if (&command != &app && std::ranges::find(options, name) != options.end()) {
       return concat(name, " belongs after the command: dikkat ", path, "... ", name, " ...");
     }
     std::ranges::copy(options_of(app), std::back_inserter(options));
-    return concat("unknown option ", stray, guess(options, name, ""));
+    const std::string nearest = guess(options, name, "");
+    return concat("unknown option ", stray, sets_keys ? guess_key(name, nearest) : nearest);
   }
   const std::vector<std::string> commands = names_of_commands(command);
   if (commands.empty()) {
