@@ -39,7 +39,7 @@ set(seams
   "#include <hdf5=>train/checkpoint/[^/]+\\.(h|cpp)"
   "#include <toml\\+\\+=>train/config/[^/]+\\.(h|cpp)"
   "#include <CLI/=>train/cli/.+\\.(h|cpp)"
-  "#include <histedit=>train/cli/line_reader\\.cpp"
+  "#include <histedit=>train/cli/terminal/line_reader\\.cpp"
   "#include <(oneapi/)?tbb/=>train/.+\\.cpp"
   "#include <pcre2=>train/text/(pieces|scripts|hugging_face/text_pattern)\\.cpp"
   "#include <utf8proc=>train/text/unicode\\.cpp"

@@ -9,9 +9,9 @@
 
 #include "autograd/base/error.h"
 #include "train/assistant/assumptions.h"
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
-#include "train/cli/write_page.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
+#include "train/cli/terminal/write_page.h"
 #include "train/metrics/run_history.h"
 #include "train/system/file.h"
 #include "train/system/folder.h"

@@ -6,7 +6,7 @@
 
 #include "train/assistant/events.h"
 #include "train/assistant/planner.h"
-#include "train/cli/progress.h"
+#include "train/cli/terminal/progress.h"
 
 // The sentences and tables of `dikkat assistant`.
 namespace dikkat {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
 #include "train/metrics/read_metrics.h"
 #include "train/system/folder.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/cli/text.h"
+#include "train/cli/terminal/text.h"
 #include "train/text/scripts.h"
 
 namespace dikkat {

@@ -1,6 +1,6 @@
 #include "train/cli/effect_notes.h"
 
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 
 namespace dikkat {
 

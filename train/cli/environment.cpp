@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/kernels/instruction_set.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 #include "train/config/value.h"
 #include "train/system/nearest_word.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/cli/text.h"
+#include "train/cli/terminal/text.h"
 #include "train/system/free_space.h"
 
 namespace dikkat {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "train/cli/effect_notes.h"
-#include "train/cli/progress.h"
 #include "train/cli/run_introduction.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/progress.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
 #include "train/machine/rate.h"
 #include "train/model/precision.h"
 #include "train/run/trainer.h"

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "train/cli/json_output.h"
-#include "train/cli/signals.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/text.h"
 #include "train/cli/unknown_words.h"
 
 namespace dikkat {

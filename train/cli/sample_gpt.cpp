@@ -1,9 +1,9 @@
 #include "train/cli/sample_gpt.h"
 
-#include "train/cli/json_output.h"
-#include "train/cli/line_reader.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/line_reader.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
 #include "train/cli/text_page.h"
 #include "train/cli/unknown_words.h"
 #include "train/sample/prompt.h"

@@ -3,12 +3,12 @@
 #include <map>
 #include <span>
 
-#include "train/cli/json_output.h"
-#include "train/cli/progress.h"
 #include "train/cli/sample_encoder_decoder.h"
 #include "train/cli/sample_gpt.h"
-#include "train/cli/signals.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/progress.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/text.h"
 #include "train/system/json.h"
 #include "train/text/json_line.h"
 

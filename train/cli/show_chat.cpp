@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/cli/color.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/color.h"
+#include "train/cli/terminal/text.h"
 #include "train/data/corpus/corpus_contents.h"
 #include "train/data/examples/conversations.h"
 #include "train/data/examples/preferences.h"

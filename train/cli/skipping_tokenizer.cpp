@@ -1,7 +1,7 @@
 #include "train/cli/skipping_tokenizer.h"
 
 #include "autograd/base/error.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/text.h"
 
 namespace dikkat {
 

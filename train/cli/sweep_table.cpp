@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "train/cli/json_output.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/text.h"
 
 namespace dikkat {
 namespace {

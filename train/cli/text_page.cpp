@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/cli/write_page.h"
+#include "train/cli/terminal/write_page.h"
 #include "train/sample/text_stream.h"
 #include "train/sample/token_inspection.h"
 #include "train/system/json.h"

@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
 #include "train/text/word_tokenizer.h"
 
 namespace dikkat {

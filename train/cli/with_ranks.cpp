@@ -12,7 +12,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "train/cli/command_line.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 #include "train/run/trainer.h"
 #include "train/system/foreign_failure.h"
 

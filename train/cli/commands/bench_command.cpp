@@ -8,9 +8,9 @@
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/instruction_set.h"
 #include "train/cli/commands.h"
-#include "train/cli/json_output.h"
-#include "train/cli/progress.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/progress.h"
+#include "train/cli/terminal/streams.h"
 #include "train/machine/report.h"
 #include "train/run/own_provenance.h"
 

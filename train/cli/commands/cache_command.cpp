@@ -3,8 +3,8 @@
 
 #include "autograd/base/error.h"
 #include "train/cli/commands.h"
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
 #include "train/data/tokens/token_cache.h"
 
 namespace dikkat {

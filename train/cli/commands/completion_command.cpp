@@ -2,9 +2,9 @@
 
 #include "autograd/base/error.h"
 #include "train/cli/commands.h"
-#include "train/cli/completions.h"
-#include "train/cli/man_page.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/completions.h"
+#include "train/cli/terminal/man_page.h"
+#include "train/cli/terminal/streams.h"
 #include "train/run/build_info.h"
 #include "train/system/file.h"
 

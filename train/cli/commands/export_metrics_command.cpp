@@ -2,7 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/cli/commands.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 #include "train/metrics/csv.h"
 #include "train/metrics/run_history.h"
 #include "train/metrics/tensorboard.h"

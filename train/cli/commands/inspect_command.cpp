@@ -11,10 +11,10 @@
 
 #include "train/chat/chat_template.h"
 #include "train/cli/commands.h"
-#include "train/cli/json_output.h"
 #include "train/cli/shared_options.h"
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
 #include "train/config/key_effect.h"
 #include "train/config/schema.h"
 #include "train/exchange/model_files.h"

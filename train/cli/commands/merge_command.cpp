@@ -6,7 +6,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/save_run.h"
 #include "train/cli/shared_options.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 
 namespace dikkat {
 namespace {

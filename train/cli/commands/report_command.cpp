@@ -2,8 +2,8 @@
 
 #include "train/cli/assistant_text.h"
 #include "train/cli/commands.h"
-#include "train/cli/streams.h"
-#include "train/cli/write_page.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/write_page.h"
 #include "train/web/report/page.h"
 
 namespace dikkat {

@@ -8,9 +8,9 @@
 #include "train/cli/sample_gpt.h"
 #include "train/cli/sample_prompts.h"
 #include "train/cli/shared_options.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
-#include "train/cli/write_page.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/write_page.h"
 #include "train/data/corpus/corpus_files.h"
 #include "train/system/file.h"
 

@@ -6,8 +6,8 @@
 
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
-#include "train/cli/json_output.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/json_output.h"
+#include "train/cli/terminal/streams.h"
 #include "train/system/folder.h"
 #include "train/system/format_numbers.h"
 

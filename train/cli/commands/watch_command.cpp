@@ -1,8 +1,8 @@
 #include <memory>
 
 #include "train/cli/commands.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
 #include "train/web/http/loopback.h"
 #include "train/web/report/page_server.h"
 #include "train/web/report/run_view.h"

@@ -1,8 +1,8 @@
-#include "train/cli/help_text.h"
+#include "train/cli/terminal/help_text.h"
 
 #include <algorithm>
 
-#include "train/cli/terminal.h"
+#include "train/cli/terminal/terminal.h"
 
 namespace dikkat {
 namespace {

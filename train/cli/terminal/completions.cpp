@@ -1,4 +1,4 @@
-#include "train/cli/completions.h"
+#include "train/cli/terminal/completions.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "train/cli/text.h"
+#include "train/cli/terminal/text.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "train/cli/stack.h"
+#include "train/cli/terminal/stack.h"
 
 #include <algorithm>
 #include <cstddef>

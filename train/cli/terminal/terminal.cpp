@@ -1,4 +1,4 @@
-#include "train/cli/terminal.h"
+#include "train/cli/terminal/terminal.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "train/cli/line_reader.h"
+#include "train/cli/terminal/line_reader.h"
 
 #include <algorithm>
 #include <clocale>
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
 
 namespace dikkat {
 namespace {
@@ -37,7 +37,7 @@ std::filesystem::path history_file() {
 }
 
 /// Returns the prompt, which is the editor's client data.
-char* prompt_of(EditLine* editor) {
+char* shown_prompt(EditLine* editor) {
   void* prompt = nullptr;
   el_get(editor, EL_CLIENTDATA, &prompt);
   return static_cast<char*>(prompt);
@@ -131,7 +131,7 @@ struct LineReader::Terminal {
     require(editor != nullptr && lines != nullptr, "libedit does not support this terminal, expected TERM to name one that it knows");
     history(lines, &event, H_SETSIZE, kLines);
     history(lines, &event, H_SETUNIQUE, 1);
-    el_set(editor, EL_PROMPT, prompt_of);
+    el_set(editor, EL_PROMPT, shown_prompt);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_BIND, "^C", "em-kill-line", nullptr);
     el_set(editor, EL_ADDFN, "dikkat-paste", "Takes pasted text", take_pasted_text);

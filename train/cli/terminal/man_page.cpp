@@ -1,4 +1,4 @@
-#include "train/cli/man_page.h"
+#include "train/cli/terminal/man_page.h"
 
 #include <cctype>
 

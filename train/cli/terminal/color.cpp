@@ -1,4 +1,4 @@
-#include "train/cli/color.h"
+#include "train/cli/terminal/color.h"
 
 #include <cstdlib>
 

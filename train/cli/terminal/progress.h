@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "train/cli/terminal.h"
+#include "train/cli/terminal/terminal.h"
 #include "train/parallel/slow_rank.h"
 #include "train/run/trainer.h"
 

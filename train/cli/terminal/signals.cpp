@@ -1,4 +1,4 @@
-#include "train/cli/signals.h"
+#include "train/cli/terminal/signals.h"
 
 #include <atomic>
 #include <cerrno>

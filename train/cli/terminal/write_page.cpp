@@ -1,4 +1,4 @@
-#include "train/cli/write_page.h"
+#include "train/cli/terminal/write_page.h"
 
 #include <cerrno>
 #include <span>
@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 #include "train/system/file.h"
 #include "train/web/report/page.h"
 

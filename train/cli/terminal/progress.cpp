@@ -1,4 +1,4 @@
-#include "train/cli/progress.h"
+#include "train/cli/terminal/progress.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "autograd/base/seconds_since.h"
-#include "train/cli/signals.h"
-#include "train/cli/streams.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/signals.h"
+#include "train/cli/terminal/streams.h"
+#include "train/cli/terminal/text.h"
 
 namespace dikkat {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
-#include "train/cli/terminal.h"
-#include "train/cli/text.h"
+#include "train/cli/terminal/terminal.h"
+#include "train/cli/terminal/text.h"
 
 namespace dikkat {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/cli/streams.h"
+#include "train/cli/terminal/streams.h"
 #include "train/system/json.h"
 
 namespace dikkat {
