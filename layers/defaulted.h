@@ -17,7 +17,7 @@ class Defaulted {
 
   /// Returns whether the value was given, not derived.
   constexpr bool is_set() const { return is_set_; }
-  /// Returns whether there is no value yet.
+  /// Returns whether the value is still missing.
   constexpr bool is_open() const { return !value_.has_value(); }
   /// Makes this the value, unless it was set.
   void derive(T value) {

@@ -41,7 +41,7 @@ class KeyValueCache {
 
   /// Returns the rows of a sequence in layer i, for attention().
   CachedRows layer(index i, index sequence) const;
-  /// Advances a sequence by `time` positions, when all layers have written them. Throws Error if there is no room for them.
+  /// Advances a sequence by `time` positions, when all layers have written them. Throws Error if the cache is too small for them.
   void advance(index sequence, index time);
   /// Removes all positions.
   void clear();

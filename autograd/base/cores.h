@@ -14,7 +14,7 @@ int usable_cores();
 void use_all_cores() noexcept;
 
 /// Returns the lowest CPU quota, in cores, of the cgroup `path` (such as /a/b) and those above it. It is read from the cpu.max files below
-/// `root`. Infinity if there is no limit.
+/// `root`. Returns infinity if nothing limits it.
 double cgroup_quota(const std::filesystem::path& root, const std::string& path);
 
 }  // namespace dikkat

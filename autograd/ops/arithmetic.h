@@ -4,7 +4,7 @@
 
 // Arithmetic on f32, f64 or bf16 tensors, which is computed in f32 for bf16. Operands are broadcast as in NumPy. Shapes are aligned at
 // their last axes, and a tensor repeats along an axis that it lacks, or in which its extent is 1. The gradient of a tensor that repeats is
-// a sum, in a fixed order. Comparisons and where() also take ids (i32); there is no arithmetic on ids, but cast() makes numbers of them.
+// a sum, in a fixed order. Comparisons and where() also take ids (i32); ids have no arithmetic, but cast() converts them to numbers.
 // All throw an Error that names the op if shapes or element types do not fit.
 namespace dikkat {
 

@@ -137,7 +137,7 @@ class ParameterStore {
 
   /// Freezes a parameter: it is not trained, and has no gradient and no optimizer state. With a packing it must be a matrix. After
   /// reserve() it is packed, as zeros until pack() is called for the numbers in Entry::values. Gradients flow through it, and products of
-  /// f32 with it are computed in f32. Throws Error if there is no such path, and after lay_out().
+  /// f32 with it are computed in f32. Throws Error for an unknown path, and after lay_out().
   void freeze(std::string_view path, PackedType packing = PackedType::f32);
 
   /// Marks a parameter as stored with the adapters (Entry::with_adapters), as those of Role::adapter always are. Throws Error if there is
@@ -154,7 +154,7 @@ class ParameterStore {
   /// Maps the memory without touching it. Calls lay_out() if nobody has. Throws Error when there is not enough memory, or when called
   /// twice.
   void reserve();
-  /// Sets the initial values of all parameters, functions of (seed, path), one after the other. `loaded` must pack the matrices that were
+  /// Initializes all parameters in their order, with values that depend only on (seed, path). `loaded` must pack the matrices that were
   /// frozen with a packing. Throws Error before reserve(), and if another matrix is packed.
   void initialize(std::uint64_t seed, const Loaded& loaded = {});
   /// Initializes only the trained parameters: the others are loaded.

@@ -38,7 +38,7 @@ struct OpRun {
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
-  /// Reports that the forward part of an op begins, or ends. There is no end when the op throws.
+  /// Reports that the forward part of an op begins, or ends. An op that throws reports no end.
   virtual void forward_begins() = 0;
   virtual void forward_ends(const OpRun& run) = 0;
   /// Reports that the backward closure of an op begins.

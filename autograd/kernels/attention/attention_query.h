@@ -4,7 +4,7 @@
 
 namespace dikkat::kernels {
 
-/// Returns whether each batch has one query and there is no dropout, as when generating one token at a time.
+/// Returns whether each batch has one query and no dropout, as in the generation of single tokens.
 constexpr bool is_one_query(const AttentionShape& s) { return s.queries == 1 && s.dropout == 0; }
 
 /// Does what attention_forward() does, but for such a problem ("Flash-Decoding"). A task computes the part of one group of the keys that a

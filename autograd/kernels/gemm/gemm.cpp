@@ -89,7 +89,7 @@ void gemm_alone(const Bf16Gemm& p) { is_narrow(p) && !p.c.is_bf16() ? gemm_narro
 bool is_for_tiles(const Gemm<float>& p) { return p.packed_b == nullptr && !is_few_rows(p) && !is_narrow(p); }
 bool is_for_tiles(const Bf16Gemm& p) { return !is_narrow(p); }
 
-/// Computes both products of p and p.plus, one after the other unless one pass over C can compute them.
+/// Computes the products of p and p.plus: in one pass over C where that is possible, otherwise in two.
 template <class Problem>
 void gemm_both(const Problem& p) {
   if (p.plus != nullptr && is_for_tiles(p) && is_for_tiles(*p.plus) && gemm_tiles_of_both(p, *p.plus)) {

@@ -8,13 +8,13 @@
 namespace dikkat {
 namespace {
 
-ConversationStore store_of(const ExampleRange& examples, const ConversationDataset::Form& form, ScoredText scored) {
+ConversationStore store_of(const ExampleRange& examples, const ExampleForm& form, ScoredText scored) {
   return {examples.corpus, examples.first, examples.count, form.tokenizer, form.chat, scored, form.window};
 }
 
 /// Returns the notes on a store, which has `all` examples if none is left out. `samples` packs it, or is null if it is empty.
-std::vector<std::string> notes_on(const ConversationStore& store, const PackedSamples* samples, index all,
-                                  const ConversationDataset::Form& form, const std::string& purpose) {
+std::vector<std::string> notes_on(const ConversationStore& store, const PackedSamples* samples, index all, const ExampleForm& form,
+                                  const std::string& purpose) {
   std::vector<std::string> notes;
   if (samples != nullptr) {
     notes.push_back(concat(grouped_digits(store.count()), store.count() == 1 ? " example" : " examples", purpose, " in ",
@@ -41,10 +41,11 @@ std::unique_ptr<const PackedSamples> packed(const ConversationStore& store, inde
 
 }  // namespace
 
-ConversationDataset::ConversationDataset(const ExampleRange& examples, const Form& form, ScoredText scored, const std::string& purpose)
+ConversationDataset::ConversationDataset(const ExampleRange& examples, const ExampleForm& form, ScoredText scored,
+                                         const std::string& purpose)
     : ConversationDataset(examples, form, scored, scored, purpose) {}
 
-ConversationDataset::ConversationDataset(const ExampleRange& examples, const Form& form, ScoredText trained, ScoredText scored,
+ConversationDataset::ConversationDataset(const ExampleRange& examples, const ExampleForm& form, ScoredText trained, ScoredText scored,
                                          const std::string& purpose)
     : window_(form.window),
       scored_(store_of(examples, form, scored)),

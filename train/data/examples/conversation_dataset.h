@@ -7,6 +7,7 @@
 #include "train/config/chat_config.h"
 #include "train/data/dataset.h"
 #include "train/data/examples/conversations.h"
+#include "train/data/examples/example_form.h"
 
 namespace dikkat {
 
@@ -19,18 +20,12 @@ struct ExampleRange {
 /// Conversations for a GPT, packed into windows. Training and evaluations may score different tokens (chat.loss, chat.eval_loss).
 class ConversationDataset : public Dataset {
  public:
-  /// The form in which examples are written and cut.
-  struct Form {
-    const Tokenizer& tokenizer;
-    const ChatTemplate& chat;
-    index window = 0;
-    const char* window_key = "";  // the key that sets `window`, for notes
-  };
   /// Tokenizes examples. Training and evaluations score the tokens of `scored`. `purpose` is the examples' use in notes: " for training",
   /// or empty. Keeps no references. Throws InputError, which names the file and the line, for a text that the tokenizer cannot encode.
-  ConversationDataset(const ExampleRange& examples, const Form& form, ScoredText scored, const std::string& purpose);
+  ConversationDataset(const ExampleRange& examples, const ExampleForm& form, ScoredText scored, const std::string& purpose);
   /// Tokenizes examples. Training scores the tokens of `trained`, and evaluations those of `scored`.
-  ConversationDataset(const ExampleRange& examples, const Form& form, ScoredText trained, ScoredText scored, const std::string& purpose);
+  ConversationDataset(const ExampleRange& examples, const ExampleForm& form, ScoredText trained, ScoredText scored,
+                      const std::string& purpose);
 
   std::unique_ptr<const Samples> training() const override;
   const Sequences* scored() const override { return &scored_; }

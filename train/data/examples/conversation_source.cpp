@@ -14,11 +14,6 @@ ChatTemplate template_of(const ChatConfig& chat, const Tokenizer& tokenizer) {
   return conversation_template(chat, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
 }
 
-/// Returns how examples are written with these settings. Keeps references.
-ConversationDataset::Form form_of(const DataConfig& config, const Tokenizer& tokenizer, const ChatTemplate& form) {
-  return {.tokenizer = tokenizer, .chat = form, .window = config.window, .window_key = window_key(config)};
-}
-
 const char* in_words(ScoredText scored) {
   return scored == ScoredText::answers ? "the answers" : scored == ScoredText::last_answer ? "the last answers" : "everything";
 }

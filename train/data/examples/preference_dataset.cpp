@@ -7,8 +7,9 @@
 
 namespace dikkat {
 
-PreferenceDataset::PreferenceDataset(const PreferenceCorpus& corpus, index first, index count, const Form& form, const std::string& purpose)
-    : window_(form.window), store_(corpus, first, count, form.tokenizer, form.chat, {.window = form.window, .judges = form.judges}) {
+PreferenceDataset::PreferenceDataset(const PreferenceCorpus& corpus, index first, index count, const ExampleForm& form, bool judges,
+                                     const std::string& purpose)
+    : window_(form.window), store_(corpus, first, count, form.tokenizer, form.chat, {.window = form.window, .judges = judges}) {
   size_.tokens = store_.tokens();
   const bool pairs = store_.are_pairs();
   const auto numbered = [&](index some) {

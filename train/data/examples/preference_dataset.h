@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "train/data/dataset.h"
+#include "train/data/examples/example_form.h"
 #include "train/data/examples/preferences.h"
 
 namespace dikkat {
@@ -12,17 +13,11 @@ namespace dikkat {
 /// Preferences for a GPT: pairs of answers, or judged answers, in packed rows.
 class PreferenceDataset : public Dataset {
  public:
-  /// The form in which examples are written and cut.
-  struct Form {
-    const Tokenizer& tokenizer;
-    const ChatTemplate& chat;
-    index window = 0;
-    const char* window_key = "";  // the key that sets `window`, for notes
-    bool judges = false;          // each answer of a pair becomes a judged one
-  };
-  /// Tokenizes examples `first` to `first + count - 1`. `purpose` is the examples' use in notes: " for training". Keeps no references.
+  /// Tokenizes examples `first` to `first + count - 1`. With `judges`, each answer of a pair
+  /// becomes a judged one. `purpose` is the examples' use in notes: " for training". Keeps no references.
   /// Throws InputError, which names the file and the line, for an example that the tokenizer or the template cannot write.
-  PreferenceDataset(const PreferenceCorpus& corpus, index first, index count, const Form& form, const std::string& purpose);
+  PreferenceDataset(const PreferenceCorpus& corpus, index first, index count, const ExampleForm& form, bool judges,
+                    const std::string& purpose);
 
   std::unique_ptr<const Samples> training() const override;
   const Sequences* scored() const override { return &store_; }

@@ -55,13 +55,10 @@ class PreferenceSource : public OpenedSource {
     SourceData split{.chat =
                          conversation_template(chat_, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"")};
     // Tokenize both parts.
-    const PreferenceDataset::Form how{.tokenizer = tokenizer,
-                                      .chat = *split.chat,
-                                      .window = config_.window,
-                                      .window_key = window_key(config_),
-                                      .judges = preference_.method == PreferenceMethod::kto};
+    const ExampleForm form = form_of(config_, tokenizer, *split.chat);
+    const bool judges = preference_.method == PreferenceMethod::kto;
     const auto part = [&](const PreferenceCorpus& corpus, index first, index count, const char* purpose) {
-      return std::make_unique<PreferenceDataset>(corpus, first, count, how, purpose);
+      return std::make_unique<PreferenceDataset>(corpus, first, count, form, judges, purpose);
     };
     auto train = part(corpus_, 0, training, " for training");
     auto validation = has_validation() ? part(held_out_, 0, static_cast<index>(held_out_.examples.size()), " for validation")
@@ -88,11 +85,11 @@ class PreferenceSource : public OpenedSource {
       notes.push_back(note_on_judgments(preference_, store));
     }
     // Note how preferences are learned, and return both parts.
-    const std::string form = corpus_.examples.front().is_text()
-                                 ? "plain texts"
-                                 : concat("conversations in the template ", name_of(split.chat->name()), " (chat.template)");
+    const std::string written = corpus_.examples.front().is_text()
+                                    ? "plain texts"
+                                    : concat("conversations in the template ", name_of(split.chat->name()), " (chat.template)");
     notes.push_back(
-        concat("preferences are learned by ", name_of(preference_.method), " (preference.method), from ", form, "; dropout is off"));
+        concat("preferences are learned by ", name_of(preference_.method), " (preference.method), from ", written, "; dropout is off"));
     split.training = train->training();
     split.train = std::move(train);
     split.validation = std::move(validation);
