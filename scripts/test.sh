@@ -20,6 +20,7 @@ cd "$(dirname "$0")/.."
 build=build/release
 times=$PWD/$build/test-times
 parts=$PWD/$build/test-parts
+tests_at_once=$(($(nproc) + 1))  # some wait for a while, for a signal or a disk
 mkdir -p "$build"
 rm -f "$times" "$parts"
 
@@ -81,7 +82,7 @@ build_sanitized() {
 }
 
 run_tests() {
-  DIKKAT_TEST_TIMES=$times ctest --preset test -j "$(nproc)" "$@"
+  DIKKAT_TEST_TIMES=$times ctest --preset test -j "$tests_at_once" "$@"
 }
 
 echo "test.sh: $([ -n "$all" ] && echo "runs every check, which takes half an hour" ||
@@ -96,7 +97,7 @@ if [ -z "$all" ]; then
 else
   part "gcc: all tests" run_tests
   part "clang with address and undefined-behavior sanitizers: compile" build_sanitized
-  part "clang with address and undefined-behavior sanitizers: most of the fast tests" ctest --preset asan -j "$(nproc)"
+  part "clang with address and undefined-behavior sanitizers: most of the fast tests" ctest --preset asan -j "$tests_at_once"
   part "torture: faults of all kinds, injected into the built program" scripts/torture.sh --program "$PWD/$build/dikkat"
   part "clients: other programs use what dikkat exports" check scripts/clients.sh "$build/dikkat"
   part "browser: the pages in Chromium" check scripts/browser.sh "$build/dikkat"
