@@ -1,7 +1,7 @@
 #include "train/exchange/model_files.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "autograd/base/error.h"
 #include "train/config/resolve.h"
@@ -209,12 +209,12 @@ void settle_head(const WeightFile& file, std::string_view table, ForeignConfig& 
 
 /// Returns a summary such as "147 tensors of bf16 and f32".
 std::string summary(const WeightFile& file) {
-  std::map<std::string, index> types;
+  std::set<std::string> types;
   for (const WeightTensor& tensor : file.tensors()) {
-    ++types[tensor.type == WeightType::other ? tensor.type_name : std::string(name_of(tensor.type))];
+    types.insert(tensor.type == WeightType::other ? tensor.type_name : std::string(name_of(tensor.type)));
   }
   std::string list;
-  for (const auto& [type, count] : types) {
+  for (const std::string& type : types) {
     list += concat(list.empty() ? "" : " and ", type);
   }
   return concat(file.tensors().size(), " tensors of ", list);

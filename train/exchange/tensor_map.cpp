@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/parallel.h"
 #include "train/exchange/formats/convert.h"
+#include "train/exchange/formats/ggml_types.h"
 
 namespace dikkat {
 namespace {
@@ -317,6 +318,7 @@ void read_tensor(const WeightTensor& source, const MappedTensor& tensor) {
 void TensorProblems::compare(const WeightTensor& tensor, const std::vector<index>& shape) {
   if (tensor.type == WeightType::other) {
     unknown.push_back(concat(tensor.name, " (", tensor.type_name, ')'));
+    are_of_ggml = std::ranges::find(kGgmlTypes, tensor.type_name, &GgmlType::name) != kGgmlTypes.end();
   } else if (tensor.shape != shape) {
     misshapen.push_back(concat(tensor.name, " is ", shape_text(tensor.shape), ", expected ", shape_text(shape)));
   }
@@ -332,11 +334,12 @@ std::string TensorProblems::text(const char* others) const {
   add("it lacks ", missing);
   add("", misshapen);
   add("tensors of types that cannot be converted: ", unknown);
-  if (!unknown.empty()) {
-    all +=
-        " (if transformers reads them, convert them to bf16 in Python: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
-        "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
-  }
+  all += unknown.empty() ? ""
+         : are_of_ggml
+             ? " (download a file of another type, such as Q4_K_M or Q8_0, or convert this one with llama.cpp: llama-quantize "
+               "--allow-requantize IN.gguf OUT.gguf Q8_0)"
+             : " (if transformers reads them, convert them to bf16 in Python: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
+               "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
   add(others, other);
   return all;
 }

@@ -71,6 +71,7 @@ bool same_numbers(const WeightTensor& a, const WeightTensor& b);
 /// Collects all problems with the tensors of a file, so that one message can list them.
 struct TensorProblems {
   std::vector<std::string> missing, misshapen, unknown, other;  // unknown: types; other: tensors that nothing takes
+  bool are_of_ggml = false;                                     // the unknown types
 
   /// Notes a type that cannot be converted, or a shape other than this one.
   void compare(const WeightTensor& tensor, const std::vector<index>& shape);

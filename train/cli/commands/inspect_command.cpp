@@ -54,20 +54,39 @@ index parameter_count(const CheckpointFile& checkpoint) {
   return count;
 }
 
-/// Returns a line for each group of tensors: "model", and each of the optimizer's slabs.
-std::string groups_of(const CheckpointFile& checkpoint) {
-  struct Group {
-    index tensors = 0;
-    index elements = 0;
-    index bytes = 0;
-  };
-  std::map<std::string, Group> groups;
-  for (const StoredTensor& tensor : checkpoint.tensors()) {
-    Group& group = groups[tensor.path.substr(0, tensor.path.rfind('/'))];
-    ++group.tensors;
-    group.elements += tensor.shape.size();
-    group.bytes += tensor.bytes;
+/// Tensors that have something in common, in the order of the groups' names.
+struct Group {
+  index tensors = 0;
+  index elements = 0;
+  index bytes = 0;
+
+  void add(index more_elements, index more_bytes) {
+    ++tensors;
+    elements += more_elements;
+    bytes += more_bytes;
   }
+};
+using Groups = std::map<std::string, Group>;
+
+/// Returns the groups of a checkpoint's tensors: "model", and each of the optimizer's slabs.
+Groups groups_of(const CheckpointFile& checkpoint) {
+  Groups groups;
+  for (const StoredTensor& tensor : checkpoint.tensors()) {
+    groups[tensor.path.substr(0, tensor.path.rfind('/'))].add(tensor.shape.size(), tensor.bytes);
+  }
+  return groups;
+}
+
+/// Groups tensors by their types, which files of llama.cpp mix.
+Groups types_of(const WeightFile& file) {
+  Groups types;
+  for (const WeightTensor& tensor : file.tensors()) {
+    types[tensor.type_name].add(tensor.elements, tensor.bytes);
+  }
+  return types;
+}
+
+std::string lines_of(const Groups& groups) {
   std::string lines;
   for (const auto& [path, group] : groups) {
     lines += fmt::format("  {:<28} {} tensors, {} elements, {}\n", path, grouped_digits(group.tensors), grouped_digits(group.elements),
@@ -179,9 +198,12 @@ std::vector<std::pair<std::string, std::string>> keys_of_model(const Transformer
 }
 
 Json to_json(const ModelFiles& files, const FilesSummary& all) {
-  Json model = Json::object(), tensors = Json::array();
+  Json model = Json::object(), types = Json::object(), tensors = Json::array();
   for (const auto& [key, value] : keys_of_model(files.config())) {
     model[key] = value;
+  }
+  for (const auto& [name, type] : types_of(files.weights())) {
+    types[name] = {{"tensors", type.tensors}, {"elements", type.elements}, {"bytes", type.bytes}};
   }
   for (const WeightTensor& tensor : files.weights().tensors()) {
     tensors.push_back({{"name", tensor.name}, {"type", tensor.type_name}, {"shape", tensor.shape}, {"bytes", tensor.bytes}});
@@ -208,6 +230,7 @@ Json to_json(const ModelFiles& files, const FilesSummary& all) {
           {"chat_template", form},
           {"notes", all.notes},
           {"model", model},
+          {"types", types},
           {"tensors", tensors}};
 }
 
@@ -238,7 +261,7 @@ void inspect_files(const std::string& source, bool json) {
   for (const auto& [key, value] : keys_of_model(files.config())) {
     print_result(fmt::format("  {:<28} {}\n", key, value));
   }
-  print_result("\ntensors\n");
+  print_result("\ntypes\n" + for_terminal(lines_of(types_of(files.weights()))) + "\ntensors\n");
   for (const WeightTensor& tensor : files.weights().tensors()) {
     print_result(for_terminal(fmt::format("  {:<44} {} {}", tensor.name, tensor.type_name, shape_text(tensor.shape))) + '\n');
   }
@@ -321,7 +344,7 @@ void print_checkpoint(const Inspected& checkpoint) {
     print_result(for_terminal(started(header->provenance)) + '\n');
   }
   // List the tensors.
-  print_result("\ngroups of tensors\n" + groups_of(file));
+  print_result("\ngroups of tensors\n" + lines_of(groups_of(file)));
   print_result("\ntensors of model\n");
   for (const StoredTensor& tensor : file.tensors()) {
     if (is_parameter(tensor)) {

@@ -1,4 +1,4 @@
-// This file is compiled without fused multiply-adds (CMakeLists.txt), because ggml's quantizers round every product.
+// This file is compiled without fused multiply-adds (CMakeLists.txt), because ggml rounds every product.
 
 #include "train/exchange/formats/convert.h"
 
@@ -11,6 +11,8 @@
 
 #include "autograd/base/denormals.h"
 #include "autograd/base/error.h"
+#include "autograd/base/f16.h"
+#include "autograd/base/ggml_blocks.h"
 #include "autograd/base/parallel.h"
 
 namespace dikkat {
@@ -21,8 +23,8 @@ static_assert(std::endian::native == std::endian::little, "weight files are litt
 constexpr std::uint32_t kInfinity = 0x7F80'0000;
 constexpr std::uint32_t kMagnitude = 0x7FFF'FFFF;
 constexpr std::uint32_t kF16Overflow = 0x477F'F000;  // 65520, the smallest number that rounds to infinity
-constexpr index kBlock = 32;                         // elements that share a scale
-constexpr index kTile = index{1} << 16;              // elements; a multiple of kBlock
+constexpr index kBlock = 32;                         // elements of q8_0 and q4_0 that share a scale
+constexpr index kTile = index{1} << 16;              // elements; a multiple of every type's block
 
 template <class T>
 T load_at(const std::byte* from) {
@@ -32,16 +34,6 @@ T load_at(const std::byte* from) {
 }
 
 inline std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
-
-/// Converts f16 to f32. Normal numbers need only integer operations. A denormal number is its integer times 2^-24, which f32 holds exactly.
-inline float widened(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16U;
-  const std::uint32_t magnitude = half & 0x7FFFU;
-  const std::uint32_t moved = (magnitude << 13U) + (112U << 23U);  // the exponents' biases are 15 and 127
-  const std::uint32_t special = magnitude >= 0x7C00U ? moved + (112U << 23U) : moved;
-  const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F);
-  return std::bit_cast<float>(sign | (magnitude < 0x0400U ? small : special));
-}
 
 /// Converts f32 to f16.
 inline std::uint16_t narrowed(float value) {
@@ -70,37 +62,22 @@ void widen_all(const std::byte* from, index count, float* out, F&& to_f32) {
   }
 }
 
-void decode_q8_0(const std::byte* block, float* out) {
-  const float scale = widened(load_at<std::uint16_t>(block));
-  std::array<std::int8_t, kBlock> values{};
-  std::memcpy(values.data(), block + 2, sizeof values);
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    out[i] = static_cast<float>(values[i]) * scale;
-  }
-}
-
-void decode_q4_0(const std::byte* block, float* out) {
-  const float scale = widened(load_at<std::uint16_t>(block));
-  std::array<std::uint8_t, kBlock / 2> values{};
-  std::memcpy(values.data(), block + 2, sizeof values);
-  for (std::size_t i = 0; i < kBlock / 2; ++i) {
-    out[i] = static_cast<float>((values[i] & 15) - 8) * scale;
-    out[i + kBlock / 2] = static_cast<float>((values[i] >> 4) - 8) * scale;
-  }
-}
-
 /// Decodes elements first to first + count - 1 of blocks, of which the first and the last may be needed only in part.
-template <class Decode>
-void decode_blocks(const std::byte* data, index block_bytes, index first, index count, float* out, Decode&& decode) {
+template <WeightType kType, class Block>
+void decode_blocks(const WeightTensor& tensor, index first, index count, float* out) {
+  constexpr BlockLayout kLayout = layout_of(kType);
+  static_assert(kLayout.bytes == Block::kBytes && kTile % kLayout.elements == 0);
   for (index at = first; at < first + count;) {
-    const index inside = at % kBlock;
-    const std::byte* block = data + at / kBlock * block_bytes;
-    const index some = std::min(kBlock - inside, first + count - at);
-    if (some == kBlock) {
-      decode(block, out);
-    } else {
-      std::array<float, kBlock> values{};
-      decode(block, values.data());
+    const index inside = at % kLayout.elements;
+    const index some = std::min(kLayout.elements - inside, first + count - at);
+    std::array<float, kLayout.elements> values{};
+    const bool is_whole = some == kLayout.elements;
+    const bool is_finite = ggml::dequantize<Block>(tensor.data + at / kLayout.elements * kLayout.bytes, is_whole ? out : values.data());
+    if (!is_finite) {
+      fail_input("tensor ", tensor.text(), " has a block whose scale is NaN or infinite, expected finite numbers: the training that made it ",
+                 "failed, or the file is damaged");
+    }
+    if (!is_whole) {
       std::copy_n(values.begin() + inside, some, out);
     }
     at += some;
@@ -108,17 +85,27 @@ void decode_blocks(const std::byte* data, index block_bytes, index first, index 
   }
 }
 
-void decode(WeightType type, const std::byte* data, index first, index count, float* out) {
-  const std::byte* from = data + first * layout_of(type).bytes;  // used for types whose blocks have one element
-  switch (type) {
+void decode(const WeightTensor& tensor, index first, index count, float* out) {
+  const std::byte* from = tensor.data + first * layout_of(tensor.type).bytes;  // used for types whose blocks have one element
+  switch (tensor.type) {
     case WeightType::f64: return widen_all<double>(from, count, out, [](double value) { return static_cast<float>(value); });
     case WeightType::f32: std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float)); return;
-    case WeightType::f16: return widen_all<std::uint16_t>(from, count, out, widened);
+    case WeightType::f16: return widen_all<std::uint16_t>(from, count, out, f16_to_float);
     case WeightType::bf16:
       return widen_all<std::uint16_t>(from, count, out,
                                       [](std::uint16_t half) { return std::bit_cast<float>(std::uint32_t{half} << 16U); });
-    case WeightType::q8_0: return decode_blocks(data, layout_of(type).bytes, first, count, out, decode_q8_0);
-    case WeightType::q4_0: return decode_blocks(data, layout_of(type).bytes, first, count, out, decode_q4_0);
+    case WeightType::q8_0: return decode_blocks<WeightType::q8_0, ggml::Q8_0>(tensor, first, count, out);
+    case WeightType::q4_0: return decode_blocks<WeightType::q4_0, ggml::Q4_0>(tensor, first, count, out);
+    case WeightType::q4_1: return decode_blocks<WeightType::q4_1, ggml::Q4_1>(tensor, first, count, out);
+    case WeightType::q5_0: return decode_blocks<WeightType::q5_0, ggml::Q5_0>(tensor, first, count, out);
+    case WeightType::q5_1: return decode_blocks<WeightType::q5_1, ggml::Q5_1>(tensor, first, count, out);
+    case WeightType::q2_K: return decode_blocks<WeightType::q2_K, ggml::Q2_K>(tensor, first, count, out);
+    case WeightType::q3_K: return decode_blocks<WeightType::q3_K, ggml::Q3_K>(tensor, first, count, out);
+    case WeightType::q4_K: return decode_blocks<WeightType::q4_K, ggml::Q4_K>(tensor, first, count, out);
+    case WeightType::q5_K: return decode_blocks<WeightType::q5_K, ggml::Q5_K>(tensor, first, count, out);
+    case WeightType::q6_K: return decode_blocks<WeightType::q6_K, ggml::Q6_K>(tensor, first, count, out);
+    case WeightType::iq4_nl: return decode_blocks<WeightType::iq4_nl, ggml::Iq4_nl>(tensor, first, count, out);
+    case WeightType::iq4_xs: return decode_blocks<WeightType::iq4_xs, ggml::Iq4_xs>(tensor, first, count, out);
     case WeightType::other: break;
   }
 }
@@ -209,7 +196,7 @@ void encode_part(WeightType type, const float* values, index count, std::byte* o
     case WeightType::bf16: return narrow_all<std::uint16_t>(values, count, out, narrowed_to_bf16);
     case WeightType::q8_0: return encode_blocks(values, count, layout_of(type).bytes, out, encode_q8_0);
     case WeightType::q4_0: return encode_blocks(values, count, layout_of(type).bytes, out, encode_q4_0);
-    case WeightType::other: break;
+    default: break;
   }
 }
 
@@ -228,16 +215,18 @@ void for_parts(index first, index count, F&& f) {
 }  // namespace
 
 void read_f32(const WeightTensor& tensor, index first, index count, float* out) {
-  require_input(tensor.type != WeightType::other, "tensor ", tensor.text(),
-                " has a type that cannot be converted, expected f64, f32, f16, bf16, q8_0 or q4_0");
+  if (tensor.type == WeightType::other) {
+    const std::string names = all_names<WeightType>();
+    fail_input("tensor ", tensor.text(), " has a type that cannot be converted, expected one of ", names.substr(0, names.rfind(',')));
+  }
   require(first >= 0 && count >= 0 && first <= tensor.elements && count <= tensor.elements - first, "tensor ", tensor.text(), ": elements ",
           first, " to ", first + count, " were requested, but it has ", tensor.elements);
-  for_parts(first, count, [&](index begin, index end) { decode(tensor.type, tensor.data, begin, end - begin, out + (begin - first)); });
+  for_parts(first, count, [&](index begin, index end) { decode(tensor, begin, end - begin, out + (begin - first)); });
 }
 
 void encode(WeightType type, const float* values, index count, std::byte* out) {
   const BlockLayout layout = layout_of(type);
-  require(type != WeightType::other && count % layout.elements == 0, "encode: ", count, " elements as ", type,
+  require(can_be_written(type) && count % layout.elements == 0, "encode: ", count, " elements as ", type,
           ", expected whole blocks of ", layout.elements);
   for_parts(0, count,
             [&](index begin, index end) { encode_part(type, values + begin, end - begin, out + begin / layout.elements * layout.bytes); });
@@ -247,7 +236,5 @@ std::uint16_t f16_of(float value) {
   const KeepDenormals keep;
   return narrowed(value);
 }
-
-float f16_to_float(std::uint16_t bits) { return widened(bits); }
 
 }  // namespace dikkat

@@ -88,8 +88,10 @@ Described read_description(ByteReader& reader, const std::string& name) {
   }
   const auto number = reader.number<std::uint32_t>("the type of a tensor");
   const auto* const type = std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(), [&](const GgmlType& t) { return t.number == number; });
-  require_input(type != kGgmlTypes.end(), name, ": tensor ", in_quotes(tensor_name), " has the unknown type ", number,
-                ", which is either new or no longer used");
+  require_input(type != kGgmlTypes.end(), name, ": tensor ", in_quotes(tensor_name), " has the unknown type ", number, ", expected 0 to ",
+                kGgmlTypes.back().number, ": choose or make a file of an older type, such as q8_0");
+  require_input(type->layout.bytes > 0, name, ": tensor ", in_quotes(tensor_name), " has the type ", number, " (", type->name,
+                "), which ggml has removed: choose or make a file of another type, such as q4_0");
   const auto bytes = byte_count(type->layout, tensor.shape);
   require_input(bytes.has_value(), name, ": tensor ", in_quotes(tensor_name), " (", type->name, " ", shape_text(tensor.shape),
                 ") is too large, or its rows are not whole blocks of ", type->layout.elements, " elements");

@@ -54,7 +54,7 @@ void append_value(std::string& out, const MetaValue& value) {
 
 const GgmlType& ggml_type_of(const NewTensor& tensor, const std::string& path) {
   const auto* const type = std::find_if(kGgmlTypes.begin(), kGgmlTypes.end(), [&](const GgmlType& t) { return t.type == tensor.type; });
-  require_input(type != kGgmlTypes.end() && tensor.type != WeightType::other, path, ": tensor ", in_quotes(tensor.name),
+  require_input(type != kGgmlTypes.end() && can_be_written(tensor.type), path, ": tensor ", in_quotes(tensor.name),
                 " has a type that cannot be written");
   return *type;
 }

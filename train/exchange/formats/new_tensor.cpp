@@ -19,7 +19,7 @@ NewTensor new_tensor(std::string name, WeightType type, std::vector<index> shape
 index bytes_of(const NewTensor& tensor, std::size_t most_rank) {
   const BlockLayout layout = layout_of(tensor.type);
   const bool negative = std::any_of(tensor.shape.begin(), tensor.shape.end(), [](index extent) { return extent < 0; });
-  require_input(tensor.type != WeightType::other && !negative && tensor.shape.size() <= most_rank, "tensor ", in_quotes(tensor.name), " (",
+  require_input(can_be_written(tensor.type) && !negative && tensor.shape.size() <= most_rank, "tensor ", in_quotes(tensor.name), " (",
                 tensor.type, " ", shape_text(tensor.shape), ") cannot be written: expected at most ", most_rank, " extents of 0 or more");
   const auto bytes = byte_count(layout, tensor.shape);
   require_input(bytes.has_value(), "tensor ", in_quotes(tensor.name), " (", tensor.type, " ", shape_text(tensor.shape),

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,14 +13,18 @@
 
 namespace dikkat {
 
-/// The element types in other programs' weight files, all little-endian. Elements are stored in blocks: of one element, or of 32 elements
-/// that share an f16 scale. A block of q8_0 is the scale and 32 i8. A block of q4_0 is the scale and 16 bytes. The lower and upper four
-/// bits of byte i are elements i and i + 16, as value / scale + 8. `other` is any type that cannot be converted to f32.
-enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, other };
+/// The element types in other programs' weight files, all little-endian. Elements are stored in blocks: of one element, or of 32 or 256
+/// elements that share scales (autograd/base/ggml_blocks.h). Types after q4_0 are only read. `other` is any type that cannot be converted
+/// to f32.
+enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, iq4_xs, other };
 template <>
 struct Names<WeightType> {
-  static constexpr std::string_view of[] = {"f64", "f32", "f16", "bf16", "q8_0", "q4_0", "?"};
+  static constexpr std::string_view of[] = {"f64",  "f32",  "f16",  "bf16", "q8_0", "q4_0",   "q4_1",   "q5_0",
+                                            "q5_1", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl", "iq4_xs", "?"};
 };
+
+/// Returns whether this program can write the type.
+constexpr bool can_be_written(WeightType type) { return type <= WeightType::q4_0; }
 
 inline void append_to(std::string& out, WeightType type) { out += name_of(type); }
 
@@ -30,16 +36,10 @@ struct BlockLayout {
 
 /// Returns the blocks of a type; {1, 0} for `other`.
 constexpr BlockLayout layout_of(WeightType type) {
-  switch (type) {
-    case WeightType::f64: return {1, 8};
-    case WeightType::f32: return {1, 4};
-    case WeightType::f16:
-    case WeightType::bf16: return {1, 2};
-    case WeightType::q8_0: return {32, 34};
-    case WeightType::q4_0: return {32, 18};
-    case WeightType::other: break;
-  }
-  return {1, 0};
+  constexpr BlockLayout kLayouts[] = {{1, 8},    {1, 4},     {1, 2},     {1, 2},     {32, 34},   {32, 18},   {32, 20},   {32, 22}, {32, 24},
+                                      {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {256, 136}, {1, 0}};
+  static_assert(std::size(kLayouts) == std::size(Names<WeightType>::of));
+  return kLayouts[static_cast<std::size_t>(type)];
 }
 
 /// Returns a * b for a and b of 0 or more; nullopt if the product does not fit into an index.

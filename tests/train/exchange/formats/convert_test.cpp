@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/f16.h"
 #include "autograd/base/parallel.h"
 #include "tests/support/numbers.h"
 #include "tests/support/throws.h"
@@ -240,7 +241,7 @@ TEST(Convert, ATensorOfAnotherTypeAndElementsThatAreNotThereAreRefused) {
   EXPECT_TRUE(names(testing::error_of([&] { read_f32(tensor, -1, 1, out); }), {"\"t\" (f32 [1])", "-1", "0"}));
   tensor.type = WeightType::other;
   tensor.type_name = "I64";
-  EXPECT_TRUE(names(input_error_of([&] { read_f32(tensor, 0, 1, out); }), {"\"t\" (I64 [1])", "f64, f32, f16, bf16, q8_0 or q4_0"}));
+  EXPECT_TRUE(names(input_error_of([&] { read_f32(tensor, 0, 1, out); }), {"\"t\" (I64 [1])", "f64, f32, f16, bf16, q8_0, q4_0", "q6_K"}));
 }
 
 }  // namespace
