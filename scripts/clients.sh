@@ -66,6 +66,7 @@ client chat chat "$folder/node_modules"
 client serve_many serve_many "$PWD"
 client real_model real_model ../shared/data/stories260k
 client modelfile modelfile "$PWD"
+client quantized quantized "$PWD" "$folder/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64"
 client tensorboard tensorboard "$PWD"
 client tokenizers tokenizers ../shared/data/tokenizers/golden.json "$folder/node_modules"
 CLIENTS

@@ -174,11 +174,11 @@ TEST(Gguf, TheLastPaddingMayBeMissingAndTensorsMayBeEmpty) {
 
 TEST(Gguf, TypesThatAreNotConvertedAreNamed) {
   Bytes bytes = head(2, 0);
-  describe(bytes, "k", {256, 2}, 12, 0);
-  describe(bytes, "i", {3}, 26, 288);
-  const std::string text = padded(bytes, 288 + 12);
+  describe(bytes, "k", {256, 2}, 21, 0);
+  describe(bytes, "i", {3}, 26, 224);
+  const std::string text = padded(bytes, 224 + 12);
   const WeightFile file = parsed(text);
-  EXPECT_EQ(file.find("k")->text(), "\"k\" (q4_K [2, 256])");
+  EXPECT_EQ(file.find("k")->text(), "\"k\" (iq3_s [2, 256])");
   EXPECT_EQ(file.find("k")->type, WeightType::other);
   EXPECT_EQ(file.find("i")->type_name, "i32");
 }
@@ -224,7 +224,14 @@ TEST(Gguf, ATensorOutsideOfTheFileIsRefused) {
   };
   EXPECT_TRUE(names(error({1, 1, 1, 1, 1}, 0, 0, 4), {"\"a\"", "5", "dimensions", "4"}));
   EXPECT_TRUE(names(error({kLarge}, 0, 0, 4), {"\"a\"", "dimension", "18446744073709551615"}));
-  EXPECT_TRUE(names(error({1}, 4, 0, 4), {"\"a\"", "type 4"}));
+  EXPECT_TRUE(names(error({1}, 4, 0, 4), {"\"a\"", "type 4", "q4_2"}));
+  EXPECT_TRUE(names(error({32}, 31, 0, 18), {"\"a\"", "type 31", "q4_0_4_4", "q4_0"}));
+  EXPECT_TRUE(names(error({32}, 99, 0, 18), {"\"a\"", "type 99", "42", "q8_0"}));
+  EXPECT_TRUE(names(error({256}, 14, 0, 209), {"\"a\"", "210 bytes", "cut off"}));
+  EXPECT_TRUE(names(error({256}, 14, 32, 512), {"\"a\"", "byte 32", "0"}));
+  for (std::uint32_t type = 10; type <= 14; ++type) {  // q2_K to q6_K
+    EXPECT_TRUE(names(error({128, 2}, type, 0, 512), {"\"a\"", "_K", "[2, 128]", "blocks", "256"}));
+  }
   EXPECT_TRUE(names(error({33}, 8, 0, 68), {"\"a\"", "q8_0", "[33]", "too large", "blocks", "32"}));
   EXPECT_TRUE(names(error({16, 2}, 2, 0, 18), {"\"a\"", "q4_0", "[2, 16]", "too large", "blocks", "32"}));
   EXPECT_TRUE(names(error({1U << 31, 1U << 31, 4}, 0, 0, 4), {"\"a\"", "f32", "[4, 2147483648, 2147483648]", "too large", "blocks", "1"}));
@@ -260,6 +267,7 @@ TEST(Gguf, ModelsThatCannotBeWrittenAreRefused) {
   EXPECT_TRUE(names(error({}, {made(std::string(64, 'n'), WeightType::f32, {1})}), {path, std::string(64, 'n'), "64 bytes", "63"}));
   EXPECT_TRUE(names(error({}, {made("a", WeightType::f32, {1, 1, 1, 1, 1})}), {"\"a\"", "f32", "[1, 1, 1, 1, 1]", "4 extents"}));
   EXPECT_TRUE(names(error({}, {made("a", WeightType::q4_0, {32, 8})}), {"\"a\"", "q4_0", "[32, 8]", "blocks", "32"}));
+  EXPECT_TRUE(names(error({}, {made("a", WeightType::q4_K, {1, 256})}), {"\"a\"", "q4_K", "[1, 256]", "cannot be written"}));
   EXPECT_TRUE(names(error({}, {made("a", WeightType::f32, {1}), made("a", WeightType::f32, {1})}), {path, "two tensors", "\"a\""}));
   EXPECT_TRUE(names(error({{"k", MetaValue(true)}, {"k", MetaValue(false)}}, {}), {path, "two values", "\"k\""}));
   EXPECT_TRUE(names(error({{"k", MetaValue()}}, {}), {path, "\"k\"", "none", "GGUF"}));

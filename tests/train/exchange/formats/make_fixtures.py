@@ -165,6 +165,17 @@ def quantized(ggml, kind, array):
     return out.raw
 
 
+def write_gguf(path, version, kv, tensors):
+    """`kv`: encoded values. `tensors`: (name, shape, number of the type, bytes)."""
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(kv)) + b"".join(kv)
+    data = b""
+    for name, shape, kind, payload in tensors:
+        head += gguf_string(name) + struct.pack("<I", len(shape))
+        head += b"".join(struct.pack("<Q", extent) for extent in reversed(shape)) + struct.pack("<IQ", kind, len(data))
+        data += payload + bytes(-len(payload) % 32)
+    (HERE / path).write_bytes(head + bytes(-len(head) % 32) + data)
+
+
 def gguf(ggml, path, version):
     kv = [
         (gguf_string("general.architecture") + struct.pack("<I", 8) + gguf_string("gpt2")),
@@ -190,13 +201,64 @@ def gguf(ggml, path, version):
         ("q4", [1, 64], 2, quantized(ggml, "q4_0", values("q4", 1, 64))),
         ("brain", [2, 1, 3], 30, bf16_bytes(values("brain", 2, 1, 3))),
     ]
-    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(kv)) + b"".join(kv)
-    data = b""
-    for name, shape, kind, payload in tensors:
-        head += gguf_string(name) + struct.pack("<I", len(shape))
-        head += b"".join(struct.pack("<Q", extent) for extent in reversed(shape)) + struct.pack("<IQ", kind, len(data))
-        data += payload + bytes(-len(payload) % 32)
-    (HERE / path).write_bytes(head + bytes(-len(head) % 32) + data)
+    write_gguf(path, version, kv, tensors)
+
+
+# The types that are only read: number in files, numbers and bytes of a block, and where in it f16 numbers lie.
+QUANTIZED = {
+    "q4_1": (3, 32, 20, (0, 2)),
+    "q5_0": (6, 32, 22, (0,)),
+    "q5_1": (7, 32, 24, (0, 2)),
+    "q2_K": (10, 256, 84, (80, 82)),
+    "q3_K": (11, 256, 110, (108,)),
+    "q4_K": (12, 256, 144, (0, 2)),
+    "q5_K": (13, 256, 176, (0, 2)),
+    "q6_K": (14, 256, 210, (208,)),
+    "iq4_nl": (20, 32, 18, (0,)),
+    "iq4_xs": (23, 256, 136, (0,)),
+}
+
+
+def random_numbers(seed):
+    while True:
+        seed = (seed * 1664525 + 1013904223) % 2**32
+        yield seed >> 8
+
+
+def edges():
+    """Rows of 256: numbers around 0, zeros, one number, all magnitudes, numbers whose scale is denormal as f16, and numbers far from 0."""
+    random = random_numbers(5)
+    near = lambda: [next(random) / 2**23 - 1 for _ in range(256)]
+    rows = [near(), [0.0] * 256, [0.375] * 256, [x * 2.0 ** (i % 24 - 14) for i, x in enumerate(near())], [x * 2e-6 for x in near()], [x + 9 for x in near()]]
+    return numpy.array(rows, dtype=numpy.float64).astype(numpy.float32)
+
+
+def dequantized(ggml, kind, payload, count):
+    back = numpy.zeros(count, dtype=numpy.float32)
+    getattr(ggml, f"dequantize_row_{kind}")(payload, back.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(count))
+    return back
+
+
+def quantized_types(ggml):
+    """Writes quantized.gguf: edges() in each type. Returns digests of its tensors' numbers, and of those of 512 blocks of random bytes for each type."""
+    ggml.ggml_quantize_chunk.restype = ctypes.c_size_t
+    rows, tensors, digests = edges(), [], {}
+    for kind, (number, numbers, size, halves) in QUANTIZED.items():
+        out = ctypes.create_string_buffer(rows.size // numbers * size)
+        written = ggml.ggml_quantize_chunk(
+            number, rows.ctypes.data_as(ctypes.c_void_p), out, ctypes.c_int64(0), ctypes.c_int64(rows.shape[0]), ctypes.c_int64(rows.shape[1]), None
+        )
+        assert written == len(out), kind
+        tensors.append((kind, list(rows.shape), number, out.raw))
+        digests[kind] = sha(dequantized(ggml, kind, out.raw, rows.size))
+        random = random_numbers(number)
+        blocks = [[next(random) >> 16 for _ in range(size)] for _ in range(512)]
+        for block in blocks:
+            for at in halves:
+                block[at + 1] &= 0xBF  # finite, below 2
+        digests[kind + "_random"] = sha(dequantized(ggml, kind, bytes(sum(blocks, [])), 512 * numbers))
+    write_gguf("quantized.gguf", 3, [], tensors)
+    return digests
 
 
 def llmc(path, version):
@@ -266,6 +328,7 @@ def conversions(ggml):
         getattr(ggml, f"dequantize_row_{kind}")(stored, back.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(back.size))
         result[kind] = hashlib.sha256(stored).hexdigest()
         result[kind + "_to_f32"] = sha(back)
+    result |= quantized_types(ggml)
     (HERE / "conversions.json").write_text(json.dumps(result, indent=2) + "\n")
 
 
