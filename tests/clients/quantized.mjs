@@ -17,7 +17,7 @@ const path = (name) => join(work, name);
 /// Converts a file with llama.cpp's quantizer.
 const quantize = (from, to, type) => execFileSync("/usr/bin/python3", [join(repository, "tests/clients/quantize.py"), libraries, from, to, type]);
 
-/// The bytes of each tensor of a file by its name, and the types that it mixes: {tensors, types: {name: {tensors, elements, bytes}}}.
+/// {tensors: the bytes of each tensor of a file by its name, types: the type of each tensor}.
 async function contents(file) {
   const { tensorInfos, tensorDataOffset } = await gguf(file, { allowLocalFile: true });
   const bytes = readFileSync(file);
