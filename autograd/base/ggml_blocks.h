@@ -116,8 +116,8 @@ struct Iq4_nl {
   }
 };
 
-// Blocks of 256 numbers: groups of 16 or 32 have integers as scales, and a block has f16 factors of these. Numbers are stored in runs of 32:
-// the bytes of a run have bits of the same number of each of several runs.
+// Blocks of 256 numbers: groups of 16 or 32 have integers as scales, and a block has f16 factors of these. Numbers are stored in runs of
+// 32: the bytes of a run have bits of the same number of each of several runs.
 
 inline constexpr index kRun = 32, kRuns = 8;
 
@@ -223,8 +223,9 @@ struct Iq4_xs {
   }
 };
 
-/// Writes the numbers of a block. They have the bits of ggml's dequantize_row_*() if the compiler rounds products before it subtracts.
-/// Returns whether they are finite.
+/// Writes the numbers of a block, with the bits of ggml's dequantize_row_*(). Products are exact in f32, because a factor has 11 bits, and
+/// scale and code have at most 12 together. So it does not matter whether the compiler fuses the last one with the subtraction. Returns
+/// whether the numbers are finite.
 template <class Block>
 bool dequantize(const std::byte* bytes, float* out) {
   const auto block = Block::unpack(reinterpret_cast<const std::uint8_t*>(bytes));

@@ -27,7 +27,6 @@ class Parameters(ctypes.Structure):
 libraries, source, out, name = sys.argv[1:]
 llama = ctypes.CDLL(str(next(pathlib.Path(libraries).glob("libllama.*so"))))
 llama.llama_model_quantize_default_params.restype = Parameters
-llama.llama_log_set(ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(0), None)
 parameters = llama.llama_model_quantize_default_params()
 parameters.threads = 1
 parameters.type = TYPES[name]

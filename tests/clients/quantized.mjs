@@ -14,8 +14,9 @@ const [program, work, repository, libraries] = process.argv.slice(2).map((path) 
 const dikkat = new Dikkat(program);
 const path = (name) => join(work, name);
 
-/// Converts a file with llama.cpp's quantizer.
-const quantize = (from, to, type) => execFileSync("/usr/bin/python3", [join(repository, "tests/clients/quantize.py"), libraries, from, to, type]);
+/// Converts a file with llama.cpp's quantizer, which prints much.
+const quantize = (from, to, type) =>
+  execFileSync("/usr/bin/python3", [join(repository, "tests/clients/quantize.py"), libraries, from, to, type], { stdio: "pipe" });
 
 /// {tensors: the bytes of each tensor of a file by its name, types: the type of each tensor}.
 async function contents(file) {
@@ -60,10 +61,10 @@ dikkat.run(
 );
 dikkat.run("export", run, "--out", f32);
 
-// Bounds for the differences between llama.cpp's probabilities and ours: llama.cpp rounds activations to 8 bits where weights are quantized.
-const bounds = { Q2_K: 5e-2, Q3_K_M: 5e-2, Q4_K_M: 5e-2, Q5_K_M: 5e-2, Q6_K: 5e-2, Q4_1: 5e-2, Q5_0: 5e-2, Q5_1: 5e-2, IQ4_NL: 5e-2, IQ4_XS: 5e-2 };
+const kExact = 1e-3,
+  kRounded = 2e-2; // of probabilities: llama.cpp rounds activations to 8 bits where weights are quantized
 const seen = new Set();
-for (const [type, bound] of Object.entries(bounds)) {
+for (const type of ["Q2_K", "Q3_K_M", "Q4_K_M", "Q5_K_M", "Q6_K", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "IQ4_XS"]) {
   const file = path(`${type}.gguf`),
     back = path(`${type}-back.gguf`),
     same = path(`${type}-f32.gguf`);
@@ -91,12 +92,12 @@ for (const [type, bound] of Object.entries(bounds)) {
   const exact = await llama_cpp.run(same, [], kPrompt, kSteps, { follow: text.tokens });
   assert.deepEqual(exact.greedy, text.tokens, `${type}: llama.cpp's text from the same weights in f32`);
   const error = largest(exact.probabilities, text.probabilities);
-  assert(error < 1e-3, `${type}: probabilities differ by ${error}`);
+  assert(error < kExact, `${type}: probabilities differ by ${error}`);
   const quick = await llama_cpp.run(file, [], kPrompt, kSteps);
   const until = quick.greedy.findIndex((id, i) => id !== text.tokens[i]);
   const compared = until < 0 ? kSteps : until;
   const rounding = largest(quick.probabilities.slice(0, compared), text.probabilities);
-  assert(compared >= 1 && rounding <= bound, `${type}: llama.cpp's probabilities differ by ${rounding} over ${compared} tokens`);
+  assert(compared >= 1 && rounding < kRounded, `${type}: llama.cpp's probabilities differ by ${rounding} over ${compared} tokens`);
   console.log(
     `${type}: ${[...new Set(types)].sort().join(" ")}: weights have llama.cpp's bits; its probabilities differ by ${error.toExponential(1)} in f32, ` +
       `and by ${rounding.toExponential(1)} over ${compared} tokens where it rounds activations`,
@@ -107,7 +108,9 @@ for (const name of ["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_0", "Q5_
 }
 
 // A file is tuned on pairs, and the result is a file for llama.cpp with the same tokenizer.
-const pairs = ["king", "queen", "forest", "daughter", "wise", "old"].map((word) => JSON.stringify({ prompt: `Say ${word}`, completion: word }));
+const pairs = ["king", "queen", "forest", "daughter", "wise", "old"].map((word) =>
+  JSON.stringify({ prompt: `Say ${word}`, completion: word }),
+);
 writeFileSync(path("pairs.jsonl"), pairs.join("\n"));
 const tuned = path("tuned");
 dikkat.run("finetune", path("Q4_K_M.gguf"), "--data", path("pairs.jsonl"), "--out", tuned, "--set", "train.max_steps=4", "data.split=end");

@@ -335,11 +335,10 @@ std::string TensorProblems::text(const char* others) const {
   add("", misshapen);
   add("tensors of types that cannot be converted: ", unknown);
   all += unknown.empty() ? ""
-         : are_of_ggml
-             ? " (download a file of another type, such as Q4_K_M or Q8_0, or convert this one with llama.cpp: llama-quantize "
-               "--allow-requantize IN.gguf OUT.gguf Q8_0)"
-             : " (if transformers reads them, convert them to bf16 in Python: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
-               "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
+         : are_of_ggml   ? " (download a file of another type, such as Q4_K_M or Q8_0, or convert this one with llama.cpp: llama-quantize "
+                           "--allow-requantize IN.gguf OUT.gguf Q8_0)"
+                         : " (if transformers reads them, convert them to bf16 in Python: AutoModelForCausalLM.from_pretrained(\"FOLDER\", "
+                           "torch_dtype=\"bfloat16\").save_pretrained(\"OUT\", safe_serialization=True))";
   add(others, other);
   return all;
 }

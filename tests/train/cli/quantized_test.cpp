@@ -73,7 +73,7 @@ class Quantized : public ::testing::Test {
   Quantized() {
     here.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=280", "model.norm=rms_norm", "model.positions=rope", "model.n_kv_head=1",
                        "model.activation=silu", "model.gated=true", "model.bias=false", "model.n_layer=1", "model.n_embd=256",
-                       "model.n_hidden=256", "train.max_steps=1", "train.eval_interval=0"});
+                       "model.n_hidden=256", "train.max_steps=1", "train.eval_tokens=64"});
     EXPECT_EQ(here.run({"export", "run", "--out", "hf"}).code, 0);
     Json config = Json::parse(contents(here / "hf/tokenizer_config.json"));
     config["chat_template"] = kTemplate;

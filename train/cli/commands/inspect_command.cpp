@@ -86,7 +86,7 @@ Groups types_of(const WeightFile& file) {
   return types;
 }
 
-std::string lines_of(const Groups& groups) {
+std::string listed(const Groups& groups) {
   std::string lines;
   for (const auto& [path, group] : groups) {
     lines += fmt::format("  {:<28} {} tensors, {} elements, {}\n", path, grouped_digits(group.tensors), grouped_digits(group.elements),
@@ -261,7 +261,7 @@ void inspect_files(const std::string& source, bool json) {
   for (const auto& [key, value] : keys_of_model(files.config())) {
     print_result(fmt::format("  {:<28} {}\n", key, value));
   }
-  print_result("\ntypes\n" + for_terminal(lines_of(types_of(files.weights()))) + "\ntensors\n");
+  print_result("\ntypes\n" + for_terminal(listed(types_of(files.weights()))) + "\ntensors\n");
   for (const WeightTensor& tensor : files.weights().tensors()) {
     print_result(for_terminal(fmt::format("  {:<44} {} {}", tensor.name, tensor.type_name, shape_text(tensor.shape))) + '\n');
   }
@@ -344,7 +344,7 @@ void print_checkpoint(const Inspected& checkpoint) {
     print_result(for_terminal(started(header->provenance)) + '\n');
   }
   // List the tensors.
-  print_result("\ngroups of tensors\n" + lines_of(groups_of(file)));
+  print_result("\ngroups of tensors\n" + listed(groups_of(file)));
   print_result("\ntensors of model\n");
   for (const StoredTensor& tensor : file.tensors()) {
     if (is_parameter(tensor)) {

@@ -74,7 +74,8 @@ void decode_blocks(const WeightTensor& tensor, index first, index count, float* 
     const bool is_whole = some == kLayout.elements;
     const bool is_finite = ggml::dequantize<Block>(tensor.data + at / kLayout.elements * kLayout.bytes, is_whole ? out : values.data());
     if (!is_finite) {
-      fail_input("tensor ", tensor.text(), " has a block whose scale is NaN or infinite, expected finite numbers: the training that made it ",
+      fail_input("tensor ", tensor.text(),
+                 " has a block whose scale is NaN or infinite, expected finite numbers: the training that made it ",
                  "failed, or the file is damaged");
     }
     if (!is_whole) {
@@ -226,8 +227,8 @@ void read_f32(const WeightTensor& tensor, index first, index count, float* out) 
 
 void encode(WeightType type, const float* values, index count, std::byte* out) {
   const BlockLayout layout = layout_of(type);
-  require(can_be_written(type) && count % layout.elements == 0, "encode: ", count, " elements as ", type,
-          ", expected whole blocks of ", layout.elements);
+  require(can_be_written(type) && count % layout.elements == 0, "encode: ", count, " elements as ", type, ", expected whole blocks of ",
+          layout.elements);
   for_parts(0, count,
             [&](index begin, index end) { encode_part(type, values + begin, end - begin, out + begin / layout.elements * layout.bytes); });
 }

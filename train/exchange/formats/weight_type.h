@@ -16,11 +16,29 @@ namespace dikkat {
 /// The element types in other programs' weight files, all little-endian. Elements are stored in blocks: of one element, or of 32 or 256
 /// elements that share scales (autograd/base/ggml_blocks.h). Types after q4_0 are only read. `other` is any type that cannot be converted
 /// to f32.
-enum class WeightType : std::uint8_t { f64, f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, iq4_xs, other };
+enum class WeightType : std::uint8_t {
+  f64,
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q2_K,
+  q3_K,
+  q4_K,
+  q5_K,
+  q6_K,
+  iq4_nl,
+  iq4_xs,
+  other
+};
 template <>
 struct Names<WeightType> {
-  static constexpr std::string_view of[] = {"f64",  "f32",  "f16",  "bf16", "q8_0", "q4_0",   "q4_1",   "q5_0",
-                                            "q5_1", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl", "iq4_xs", "?"};
+  static constexpr std::string_view of[] = {"f64",  "f32",  "f16",  "bf16", "q8_0", "q4_0",   "q4_1",   "q5_0", "q5_1",
+                                            "q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl", "iq4_xs", "?"};
 };
 
 /// Returns whether this program can write the type.
@@ -36,7 +54,7 @@ struct BlockLayout {
 
 /// Returns the blocks of a type; {1, 0} for `other`.
 constexpr BlockLayout layout_of(WeightType type) {
-  constexpr BlockLayout kLayouts[] = {{1, 8},    {1, 4},     {1, 2},     {1, 2},     {32, 34},   {32, 18},   {32, 20},   {32, 22}, {32, 24},
+  constexpr BlockLayout kLayouts[] = {{1, 8},    {1, 4},     {1, 2},     {1, 2},     {32, 34},   {32, 18}, {32, 20},   {32, 22}, {32, 24},
                                       {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {256, 136}, {1, 0}};
   static_assert(std::size(kLayouts) == std::size(Names<WeightType>::of));
   return kLayouts[static_cast<std::size_t>(type)];

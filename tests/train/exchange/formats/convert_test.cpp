@@ -165,9 +165,10 @@ struct OnlyRead {
   WeightType type;
   std::vector<std::size_t> halves;
 };
-const OnlyRead kOnlyRead[] = {{WeightType::q4_1, {0, 2}}, {WeightType::q5_0, {0}},   {WeightType::q5_1, {0, 2}}, {WeightType::q2_K, {80, 82}},
-                              {WeightType::q3_K, {108}},  {WeightType::q4_K, {0, 2}}, {WeightType::q5_K, {0, 2}}, {WeightType::q6_K, {208}},
-                              {WeightType::iq4_nl, {0}},  {WeightType::iq4_xs, {0}}};
+const OnlyRead kOnlyRead[] = {{WeightType::q4_1, {0, 2}},   {WeightType::q5_0, {0}},   {WeightType::q5_1, {0, 2}},
+                              {WeightType::q2_K, {80, 82}}, {WeightType::q3_K, {108}}, {WeightType::q4_K, {0, 2}},
+                              {WeightType::q5_K, {0, 2}},   {WeightType::q6_K, {208}}, {WeightType::iq4_nl, {0}},
+                              {WeightType::iq4_xs, {0}}};
 
 /// Random bytes of quantized_types() of make_fixtures.py, by a type's id in files.
 std::vector<std::uint8_t> random_blocks(const OnlyRead& type, std::uint32_t seed, std::size_t count) {
@@ -208,11 +209,11 @@ TEST(Convert, QuantizedNumbersHaveTheBitsOfGgml) {
 TEST(Convert, AScaleThatIsNotFiniteIsRefusedWithItsTensor) {
   for (const OnlyRead& type : kOnlyRead) {
     for (const std::size_t half : type.halves) {
-      for (const std::uint8_t upper : {0x7C, 0xFC, 0x7E}) {  // infinity, of both signs, and NaN
+      for (const int upper : {0x7C, 0xFC, 0x7E}) {  // infinity, of both signs, and NaN
         auto bytes = random_blocks(type, 1, 3);
         const std::size_t at = bytes.size() / 3 + half;
         bytes[at] = 0;
-        bytes[at + 1] = upper;
+        bytes[at + 1] = static_cast<std::uint8_t>(upper);
         EXPECT_TRUE(names(input_error_of([&] { decoded(type.type, bytes.data(), 3 * layout_of(type.type).elements); }),
                           {"\"t\"", std::string(name_of(type.type)), "scale", "finite"}));
       }
