@@ -1,4 +1,4 @@
-// This file is compiled without fused multiply-adds (CMakeLists.txt), because ggml rounds every product.
+// This file is compiled without fused multiply-adds (CMakeLists.txt), because ggml's quantizers round every product.
 
 #include "train/exchange/formats/convert.h"
 
