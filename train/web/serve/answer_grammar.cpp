@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/grammar/json_grammar.h"
 #include "train/grammar/json_schema.h"
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
@@ -34,13 +33,10 @@ Grammar any_text() { return repeat(character_except(""), 0); }
 
 Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
 
-/// Returns the JSON of a tool's arguments. `effort` counts the work for all tools.
-Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, SchemaEffort& effort) {
-  if (tool.parameters.empty()) {
-    return json_object();
-  }
+/// Returns the texts of a tool's arguments. `effort` counts the work for all tools.
+Grammar arguments_of(const Tool& tool, const JsonForm& form, const std::function<void()>& on_progress, SchemaEffort& effort) {
   const std::string field = concat("tools.", tool.name, ".parameters");
-  Json schema = parse_json<Json>(tool.parameters);
+  Json schema = tool.parameters.empty() ? Json::object() : parse_json<Json>(tool.parameters);
   const PartsFreer schema_freer(schema);
   const Json* const type = find_value(schema, "type");
   if (type != nullptr && *type != "object") {
@@ -52,7 +48,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
     add_field(schema, "type", "object");
   }
   try {
-    return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort});
+    return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort, .form = form});
   } catch (const SchemaError& error) {
     const std::string path = error.path().empty() ? field : concat(field, '.', error.path());
     throw ApiError(400, concat("the parameters of the tool ", tool.name, " cannot be used: ", error.what()), path, "invalid_value");
@@ -64,7 +60,7 @@ Grammar call_of(const CallFormat& form, const AnswerRules& rules) {
   SchemaEffort effort;
   std::vector<Grammar> calls;
   for (const Tool& tool : rules.tools.tools) {
-    Grammar arguments = arguments_of(tool, rules.on_progress, effort);
+    Grammar arguments = arguments_of(tool, form.arguments, rules.on_progress, effort);
     calls.push_back(form.arguments_first ? sequence({std::move(arguments), literal(form.between + tool.name)})
                                          : sequence({literal(tool.name + form.between), std::move(arguments)}));
   }
@@ -74,11 +70,11 @@ Grammar call_of(const CallFormat& form, const AnswerRules& rules) {
 /// Returns one call, or several if that is possible.
 Grammar calls_of(const CallFormat& form, const AnswerRules& rules) {
   const Grammar call = call_of(form, rules);
-  std::vector<Grammar> parts = {literal(form.open), call};
+  std::vector<Grammar> parts = {literal(form.open), call, literal(form.close)};
   if (form.several && rules.tools.several) {
-    parts.push_back(repeat(sequence({literal(form.separator), call}), 0));
+    parts.insert(parts.begin() + 2, repeat(sequence({literal(form.separator), call}), 0));
+    parts.push_back(optional(literal(form.last)));
   }
-  parts.push_back(literal(form.close));
   return sequence(std::move(parts));
 }
 
