@@ -1,9 +1,10 @@
 // Writes answers that JSON schemas force, for other programs to check: a model that knows nothing draws the tokens.
 //
-//   forced_answers SEED ANSWERS <schemas.jsonl >answers.jsonl
+//   forced_answers SEED ANSWERS FORM <schemas.jsonl >answers.jsonl
 //
 // Each line of the input is a schema. Its line of the output is {"answers": [TEXT, ...]}, or {"refused": PATH, "why": ...}. Answers that
-// have not come to an end after 4,000 bytes are left out.
+// have not come to an end after 4,000 bytes are left out. FORM is an index of kJsonForms. If it is not 0, the answers are arguments of a
+// call, which are read back as JSON.
 #include <cstdint>
 #include <iostream>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "train/grammar/token_grammar.h"
 #include "train/system/json.h"
 #include "train/text/byte_tokenizer.h"
+#include "train/web/serve/call_scan.h"
 
 namespace dikkat {
 namespace {
@@ -71,16 +73,25 @@ class Model {
   std::uint64_t state_;
 };
 
-ordered_json answers_of(const std::string& line, Model& model, int count) {
+/// Returns the JSON of arguments.
+std::string read_back(const std::string& text, const JsonForm& form, const serve::ArgumentTypes& types) {
+  const serve::ScannedCall call = serve::scan_call(text, {.begin = "<call>", .arguments = form}, {}, &types);
+  const bool is_whole = call.progress == serve::ScannedCall::Progress::complete && call.end == text.size();
+  return is_whole ? call.arguments : "not read as arguments: " + text;
+}
+
+ordered_json answers_of(const std::string& line, Model& model, int count, const JsonForm& form) {
   static const auto trie = std::make_shared<const TokenTrie>(ByteTokenizer());
   ordered_json result;
   try {
-    const Grammar texts = json_schema(parse_json<ordered_json>(line), {.name = "schema"});
+    const auto schema = parse_json<ordered_json>(line);
+    const Grammar texts = json_schema(schema, {.name = "schema", .form = form});
+    const serve::ArgumentTypes types = form.has_tags() ? argument_types(schema, {.form = form}) : serve::ArgumentTypes();
     const auto grammar = std::make_shared<const TokenGrammar>(texts, trie, std::vector<Token>{kEnd});
     result["answers"] = ordered_json::array();
     for (int i = 0; i < count; ++i) {
       if (const std::string answer = model.answer(*grammar); !answer.empty()) {
-        result["answers"].push_back(answer);
+        result["answers"].push_back(form.is_json() ? answer : read_back(answer, form, types));
       }
     }
   } catch (const SchemaError& error) {
@@ -97,13 +108,14 @@ ordered_json answers_of(const std::string& line, Model& model, int count) {
 }  // namespace dikkat
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: forced_answers SEED ANSWERS <schemas.jsonl >answers.jsonl\n";
+  if (argc != 4) {
+    std::cerr << "usage: forced_answers SEED ANSWERS FORM <schemas.jsonl >answers.jsonl\n";
     return 2;
   }
   dikkat::Model model(std::stoull(argv[1]));
   const int count = std::stoi(argv[2]);
+  const dikkat::JsonForm form = std::begin(dikkat::kJsonForms)[std::stoul(argv[3])];
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << dikkat::json_text(dikkat::answers_of(line, model, count)) << '\n';
+    std::cout << dikkat::json_text(dikkat::answers_of(line, model, count, form)) << '\n';
   }
 }
