@@ -578,7 +578,9 @@ function check_random(count, { form, name, names } = { form: 0, name: "JSON", na
     .slice(0, 8)
     .map(([reason, times]) => `${reason || "(root)"} ${times}`)
     .join(", ");
-  console.log(`forced answers in the form of ${name}: ${checked} under ${schemas - refused} random schemas are valid; ${refused} schemas were refused (${most})`);
+  console.log(
+    `forced answers in the form of ${name}: ${checked} under ${schemas - refused} random schemas are valid; ${refused} schemas were refused (${most})`,
+  );
 }
 
 // The check itself.

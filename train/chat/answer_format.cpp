@@ -125,8 +125,8 @@ bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
 /// Returns the arguments after byte `from`, if they are in this form.
 ProbePart find_arguments(std::string_view text, const JsonForm& form, std::size_t from) {
   if (!form.is_json()) {
-    const std::string argument = concat(form.name_begin, kProbeKey, form.has_tags() ? form.name_end : ":", form.quote, kProbeValue,
-                                        form.quote, form.value_end);
+    const std::string argument =
+        concat(form.name_begin, kProbeKey, form.has_tags() ? form.name_end : ":", form.quote, kProbeValue, form.quote, form.value_end);
     return part_of(text, form.has_tags() ? concat(argument, form.close) : concat('{', argument, '}'), from);
   }
   const ProbePart key = part_of(text, kProbeKey, from);

@@ -59,8 +59,8 @@ Grammar make_string(index least, std::optional<index> most) {
 
 /// Matches the parts between an opening and a closing bracket.
 Grammar enclosed(const char* open, Grammar parts, const char* close, const JsonForm& form) {
-  return any_of({sequence({literal(open), json_space(form), std::move(parts), json_space(form), literal(close)}),
-                 literal(concat(open, close))});
+  return any_of(
+      {sequence({literal(open), json_space(form), std::move(parts), json_space(form), literal(close)}), literal(concat(open, close))});
 }
 
 struct Values {
@@ -95,9 +95,7 @@ Grammar json_space(const JsonForm& form) {
   return form.quote.empty() ? space : sequence({});
 }
 
-Grammar json_colon(const JsonForm& form) {
-  return form.quote.empty() ? sequence({literal(":"), optional(literal(" "))}) : literal(":");
-}
+Grammar json_colon(const JsonForm& form) { return form.quote.empty() ? sequence({literal(":"), optional(literal(" "))}) : literal(":"); }
 
 Grammar json_comma(const JsonForm& form) { return sequence({literal(","), json_space(form)}); }
 

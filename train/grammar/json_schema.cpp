@@ -77,7 +77,7 @@ struct Demand {
   std::vector<std::shared_ptr<const Choice>> choices;
   bool is_impossible = false;
   bool has_reference = false;
-  bool has_tags = false;                            // the object whose properties are the arguments between tags
+  bool has_tags = false;                          // the object whose properties are the arguments between tags
   ArgumentTypes::value_type* argument = nullptr;  // the argument between tags whose value this is; null: not one
 };
 
@@ -464,8 +464,8 @@ class SchemaReader {
       types |= type_of_value(*value);
       note_types(argument, type_of_value(*value));
       ways.push_back(argument == nullptr || value->is_structured() ? json_constant(*value, inner_)
-                     : value->is_string() ? raw_string({literal(value->get_ref<const std::string&>())}, *argument)
-                                          : json_constant(*value, form_));
+                     : value->is_string()                          ? raw_string({literal(value->get_ref<const std::string&>())}, *argument)
+                                                                   : json_constant(*value, form_));
     }
     for (const SchemaPlace& fact : facts) {
       for (const TypeKeyword& keyword : type_keywords()) {
@@ -683,7 +683,9 @@ class SchemaReader {
       std::erase_if(names.listed, [&](const Names::Name& one) { return !allowed.contains(one.name); });
     }
     if (inner_.sorts_names) {
-      const auto is_lower = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) < std::tolower(static_cast<unsigned char>(b)); };
+      const auto is_lower = [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) < std::tolower(static_cast<unsigned char>(b));
+      };
       std::ranges::stable_sort(names.listed, [&](const Names::Name& a, const Names::Name& b) {
         return std::ranges::lexicographical_compare(a.name, b.name, is_lower);
       });
@@ -720,7 +722,8 @@ class SchemaReader {
     }
     const bool is_bare = has_tags || !inner_.quote.empty();
     const auto field_of = [&](Grammar name, Grammar value) {
-      return has_tags ? sequence({literal(form_.name_begin), std::move(name), literal(form_.name_end), std::move(value), literal(form_.value_end)})
+      return has_tags ? sequence({literal(form_.name_begin), std::move(name), literal(form_.name_end), std::move(value),
+                                  literal(form_.value_end)})
                       : sequence({std::move(name), json_colon(inner_), std::move(value)});
     };
 
@@ -750,7 +753,8 @@ class SchemaReader {
     }
     const bool can_be_empty = std::ranges::all_of(parts, &Separable::is_optional) && size.least == 0;
     if (has_tags) {
-      return parts.empty() && !can_be_empty ? nothing() : sequence({separated(std::move(parts), comma, can_be_empty), literal(form_.close)});
+      return parts.empty() && !can_be_empty ? nothing()
+                                            : sequence({separated(std::move(parts), comma, can_be_empty), literal(form_.close)});
     }
     if (parts.empty()) {
       return can_be_empty ? literal("{}") : nothing();
@@ -1034,10 +1038,10 @@ class SchemaReader {
 
   const Json& root_;
   const SchemaOptions& options_;
-  const JsonForm& form_ = options_.form;                                  // of the arguments
-  const JsonForm& inner_ = form_.has_tags() ? kJsonForms[0] : form_;  // of the values in them
-  ArgumentTypes known_;   // the types of the arguments between tags
-  ArgumentTypes types_;  // the same, as they are found
+  const JsonForm& form_ = options_.form;                                                    // of the arguments
+  const JsonForm& inner_ = form_.has_tags() ? kJsonForms[0] : form_;                        // of the values in them
+  ArgumentTypes known_;                                                                     // the types of the arguments between tags
+  ArgumentTypes types_;                                                                     // the same, as they are found
   std::map<std::vector<std::pair<const void*, bool>>, Rule> rules_;                         // the key is key_of()
   std::deque<std::pair<Rule, Demand>> waiting_;                                             // rules that have no grammar so far
   std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read

@@ -26,9 +26,9 @@ std::string text_of(const AnswerFormat& form) {
     return form.why_no_calls;
   }
   const CallFormat& c = *form.calls;
-  return concat("begin ", c.begin, ", lead ", c.lead, ", end ", c.end, ", keys ", c.name_key, ' ', c.arguments_key, ", list ", c.is_list, ", several ",
-                c.several, ", arguments first ", c.arguments_first, ", short ids ", c.short_ids, ", text ", c.open, '|', c.before, '|',
-                c.between, '|', c.after, '|', c.separator, '|', c.close, ", last ", c.last, ", form ",
+  return concat("begin ", c.begin, ", lead ", c.lead, ", end ", c.end, ", keys ", c.name_key, ' ', c.arguments_key, ", list ", c.is_list,
+                ", several ", c.several, ", arguments first ", c.arguments_first, ", short ids ", c.short_ids, ", text ", c.open, '|',
+                c.before, '|', c.between, '|', c.after, '|', c.separator, '|', c.close, ", last ", c.last, ", form ",
                 std::ranges::find(kJsonForms, c.arguments) - std::begin(kJsonForms));
 }
 std::string text_of(const CallFormat& calls) { return text_of(AnswerFormat{.calls = calls}); }

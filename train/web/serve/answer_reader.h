@@ -35,14 +35,14 @@ struct AnswerParts {
 class AnswerReader {
  public:
   struct Options {
-    const AnswerFormat* form = nullptr;  // must outlive the reader
-    bool reads_reasoning = false;        // between its marks, at the beginning
-    bool begins_in_reasoning = false;    // the prompt ends with the mark
-    std::vector<std::string> tools{};    // the names that can be called; empty: no calls are read
+    const AnswerFormat* form = nullptr;            // must outlive the reader
+    bool reads_reasoning = false;                  // between its marks, at the beginning
+    bool begins_in_reasoning = false;              // the prompt ends with the mark
+    std::vector<std::string> tools{};              // the names that can be called; empty: no calls are read
     std::map<std::string, ArgumentTypes> types{};  // of the arguments of tools, by the tool's name; others may have any type
-    bool several = false;                // whether more than one call is read, if the form has more
-    bool is_certain = false;             // every call is well-formed, so its parts are given as they come, and a part of one is no content
-    bool has_only_calls = false;         // the answer has no content: what may become a mark is a part of one
+    bool several = false;                          // whether more than one call is read, if the form has more
+    bool is_certain = false;      // every call is well-formed, so its parts are given as they come, and a part of one is no content
+    bool has_only_calls = false;  // the answer has no content: what may become a mark is a part of one
   };
 
   explicit AnswerReader(Options options);

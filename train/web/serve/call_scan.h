@@ -24,9 +24,10 @@ struct ScannedCall {
   bool operator==(const ScannedCall&) const = default;
 };
 
-/// Finds the tool's name, the arguments and the end of a call: of a JSON object with both, or of arguments only, in the form's way. Of JSON,
-/// it looks only at the object's own keys and values, and copies the arguments. Whether they are JSON is for its reader to check. `names`
-/// are the tools that can be called, and `types` are those of arguments between tags; null: any.
-ScannedCall scan_call(std::string_view text, const CallFormat& form, const std::vector<std::string>& names, const ArgumentTypes* types = nullptr);
+/// Finds the tool's name, the arguments and the end of a call: of a JSON object with both, or of arguments only, in the form's way. Of
+/// JSON, it looks only at the object's own keys and values, and copies the arguments. Whether they are JSON is for its reader to check.
+/// `names` are the tools that can be called, and `types` are those of arguments between tags; null: any.
+ScannedCall scan_call(std::string_view text, const CallFormat& form, const std::vector<std::string>& names,
+                      const ArgumentTypes* types = nullptr);
 
 }  // namespace dikkat::serve

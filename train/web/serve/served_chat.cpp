@@ -87,8 +87,8 @@ std::vector<Token> marks_of(const ServedModel& model, bool calls) {
   if (calls && form.calls) {
     const CallFormat& one = *form.calls;
     const JsonForm& arguments = one.arguments;
-    text += concat('\n', one.open, '\n', one.before, '\n', one.between, '\n', one.after, '\n', one.separator, '\n', one.close, '\n', one.last,
-                   '\n', arguments.quote, '\n', arguments.name_begin, '\n', arguments.name_end, '\n', arguments.value_end, '\n',
+    text += concat('\n', one.open, '\n', one.before, '\n', one.between, '\n', one.after, '\n', one.separator, '\n', one.close, '\n',
+                   one.last, '\n', arguments.quote, '\n', arguments.name_begin, '\n', arguments.name_end, '\n', arguments.value_end, '\n',
                    arguments.close, '\n', one.begin.empty() ? python_tag() : "");
   }
   std::vector<Token> marks;

@@ -127,24 +127,28 @@ TEST(AnswerGrammar, LeavesTheChoiceToTheModel) {
 /// A tool whose arguments have values of all kinds.
 ToolRequest find_tool(ToolChoice choice) {
   return {.choice = choice,
-          .tools = {{"find", R"({"properties": {"what": {"type": "string", "minLength": 2}, "Limit": {"type": ["integer", "null"], "maximum": 20},
+          .tools = {
+              {"find", R"({"properties": {"what": {"type": "string", "minLength": 2}, "Limit": {"type": ["integer", "null"], "maximum": 20},
                                "all": {"type": "boolean"}, "by": {"enum": ["name", "age"]}, "in": {"type": "array", "items": {"type": "string"}},
                                "more": {"type": "object", "properties": {"k": {"type": "boolean"}}}}, "required": ["what"]})"},
-                    {"now", ""}}};
+              {"now", ""}}};
 }
 
 TEST(AnswerGrammar, WritesArgumentsWithMarkedStrings) {
   const ToolRequest required = find_tool(ToolChoice::required), free = find_tool(ToolChoice::automatic);
   const auto call = [](const std::string& arguments) { return concat("<c>call:find{", arguments, "}</c>"); };
-  expect_texts(kEscaped, {.tools = required},
-               {call("what:<escape>a\"}\n<esc<escape>"),
-                call("all:true,by:<escape>age<escape>,in:[<escape>a<escape>,<escape><escape>],Limit:-7,more:{k:false},what:<escape>ab<escape>"),
-                call("Limit:None,what:<escape>ab<escape>"), call("what:<escape>ab<escape>") + call("what:<escape>cd<escape>"),
-                call("what:<escape>ab<escape>") + "<r>", "<c>call:now{}</c>", "<c>call:now{x:[1,{y:null}],z:<escape>\"<escape>}</c>"},
-               {"", call(""), call("what:ab"), call("what:\"ab\""), call("what:<escape>a<escape>"), call("what: <escape>ab<escape>"),
-                call("what:<escape>ab<escape>,all:true"), call("Limit:21,what:<escape>ab<escape>"), call("by:<escape>size<escape>,what:<escape>ab<escape>"),
-                call("what:<escape>ab<escape>") + "<r><r>", "<c>call:now{\"x\":1}</c>", "<c>call:now{x:y}</c>"});
-  expect_texts(kEscaped, {.tools = free}, {"a <c", "Well. " + call("what:<escape>ab<escape>") + "<r>", call("what:<escape>ab<escape>") + " so"},
+  expect_texts(
+      kEscaped, {.tools = required},
+      {call("what:<escape>a\"}\n<esc<escape>"),
+       call("all:true,by:<escape>age<escape>,in:[<escape>a<escape>,<escape><escape>],Limit:-7,more:{k:false},what:<escape>ab<escape>"),
+       call("Limit:None,what:<escape>ab<escape>"), call("what:<escape>ab<escape>") + call("what:<escape>cd<escape>"),
+       call("what:<escape>ab<escape>") + "<r>", "<c>call:now{}</c>", "<c>call:now{x:[1,{y:null}],z:<escape>\"<escape>}</c>"},
+      {"", call(""), call("what:ab"), call("what:\"ab\""), call("what:<escape>a<escape>"), call("what: <escape>ab<escape>"),
+       call("what:<escape>ab<escape>,all:true"), call("Limit:21,what:<escape>ab<escape>"),
+       call("by:<escape>size<escape>,what:<escape>ab<escape>"), call("what:<escape>ab<escape>") + "<r><r>", "<c>call:now{\"x\":1}</c>",
+       "<c>call:now{x:y}</c>"});
+  expect_texts(kEscaped, {.tools = free},
+               {"a <c", "Well. " + call("what:<escape>ab<escape>") + "<r>", call("what:<escape>ab<escape>") + " so"},
                {"a <c>b", "<c>find{}"});
 }
 
@@ -153,15 +157,17 @@ TEST(AnswerGrammar, WritesArgumentsBetweenTags) {
   const auto tag = [](const char* name, const std::string& value) { return concat("<parameter=", name, ">\n", value, "\n</parameter>\n"); };
   const auto call = [](const std::string& arguments) { return concat("<c>\n<function=find>\n", arguments, "</function>\n</c>"); };
   const std::string what = tag("what", "12");
-  expect_texts(kTagged, {.tools = required},
-               {call(what), call(tag("what", "a \"b\"\n\n<parameter=x>\n</parameter")), call(what + tag("Limit", "12") + tag("all", "True")),
-                call(what + tag("Limit", "None") + tag("all", "false") + tag("by", "name") + tag("in", "[\"a\", \"b\"]") + tag("more", "{\"k\": true}")),
-                call(what) + "\n" + call(what), "<c>\n<function=now>\n</function>\n</c>",
-                "<c>\n<function=now>\n<parameter=a b>\n[1\n</parameter>\n</function>\n</c>"},
-               {"", call(""), call(tag("what", "a")), call(tag("all", "true")), call(what + what), call(what + tag("Limit", "21")),
-                call(what + tag("Limit", "\"2\"")), call(what + tag("by", "\"name\"")), call(what + tag("in", "[True]")),
-                call(what + tag("more", "{\"k\": True}")), call("<parameter=what>\n12</parameter>\n"), call(tag("what", "x\n</parameter>\ny")),
-                "<c>\n<function=now>\n<parameter=a>b>\n1\n</parameter>\n</function>\n</c>"});
+  expect_texts(
+      kTagged, {.tools = required},
+      {call(what), call(tag("what", "a \"b\"\n\n<parameter=x>\n</parameter")), call(what + tag("Limit", "12") + tag("all", "True")),
+       call(what + tag("Limit", "None") + tag("all", "false") + tag("by", "name") + tag("in", "[\"a\", \"b\"]") +
+            tag("more", "{\"k\": true}")),
+       call(what) + "\n" + call(what), "<c>\n<function=now>\n</function>\n</c>",
+       "<c>\n<function=now>\n<parameter=a b>\n[1\n</parameter>\n</function>\n</c>"},
+      {"", call(""), call(tag("what", "a")), call(tag("all", "true")), call(what + what), call(what + tag("Limit", "21")),
+       call(what + tag("Limit", "\"2\"")), call(what + tag("by", "\"name\"")), call(what + tag("in", "[True]")),
+       call(what + tag("more", "{\"k\": True}")), call("<parameter=what>\n12</parameter>\n"), call(tag("what", "x\n</parameter>\ny")),
+       "<c>\n<function=now>\n<parameter=a>b>\n1\n</parameter>\n</function>\n</c>"});
 }
 
 TEST(AnswerGrammar, AStringBetweenTagsIsNeverReadAsAnotherValue) {
@@ -179,8 +185,8 @@ TEST(AnswerGrammar, AStringBetweenTagsIsNeverReadAsAnotherValue) {
     expect_texts(kTagged, {.tools = tools}, texts(values), texts(others));
   };
   expect_values(R"({"type": ["string", "null"]})", {"", "a", "5", "{", "null", "None", "nulls"}, {});
-  expect_values(R"({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer", "maximum": 9}]})", {"5", "abc", "5a", "-", "05", "{}"},
-                {"10", "1.5", "abcd"});
+  expect_values(R"({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer", "maximum": 9}]})",
+                {"5", "abc", "5a", "-", "05", "{}"}, {"10", "1.5", "abcd"});
   expect_values(R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "boolean"}}, {"const": true}]})",
                 {"x", "[true, false]", "true", "True", "truer", "5"}, {"[1]", "[x", "false"});
   expect_values(R"({"enum": ["5", 6, "x", null]})", {"6", "x", "None"}, {"5", "7", "\"x\""});

@@ -241,22 +241,25 @@ TEST(AnswerReader, ReadsANameBeforeTheArguments) {
 }
 
 TEST(AnswerReader, ReadsCallsWithMarkedStrings) {
-  const std::string call = "<start_function_call>call:add{a:<escape>x}<end<escape>,b:2}<end_function_call>", read = R"([add {"a":"x}<end","b":2}])";
+  const std::string call = "<start_function_call>call:add{a:<escape>x}<end<escape>,b:2}<end_function_call>",
+                    read = R"([add {"a":"x}<end","b":2}])";
   EXPECT_EQ(gemma(call), read);
   EXPECT_EQ(gemma("Let me see.\n" + call + call + "<start_function_response>"), "Let me see." + read + read);
   EXPECT_EQ(gemma(call + "<start_function_response>response:add{value:3}<end_function_response>more"), read) << "the answer has ended";
   EXPECT_EQ(gemma(call + " So <start"), "So <start" + read);
   EXPECT_EQ(gemma(call + "<start"), "<start" + read) << "it could have become the mark";
   EXPECT_EQ(gemma("<start_function_call>call:get_time{}<end_function_call>"), "[get_time {}]");
-  for (const char* text : {"<start_function_call>", "<start_function_call>add{}", "<start_function_call>call:sub{}<end_function_call>",
-                           "<start_function_call>call:add{a:<escape>x}<end_function_call>", "<start_function_call>call:add{a:b}<end_function_call>",
-                           "<start_function_call>call:add{a}<end_function_call>", "<start_function_call>call:add(1)"}) {
+  for (const char* text :
+       {"<start_function_call>", "<start_function_call>add{}", "<start_function_call>call:sub{}<end_function_call>",
+        "<start_function_call>call:add{a:<escape>x}<end_function_call>", "<start_function_call>call:add{a:b}<end_function_call>",
+        "<start_function_call>call:add{a}<end_function_call>", "<start_function_call>call:add(1)"}) {
     EXPECT_EQ(gemma(text), text);
   }
 }
 
 TEST(AnswerReader, ReadsCallsBetweenTags) {
-  const std::string call = "<tool_call>\n<function=add>\n<parameter=a>\n1\n2\n</parameter>\n<parameter=b>\n-3.5\n</parameter>\n</function>\n</tool_call>";
+  const std::string call =
+      "<tool_call>\n<function=add>\n<parameter=a>\n1\n2\n</parameter>\n<parameter=b>\n-3.5\n</parameter>\n</function>\n</tool_call>";
   const std::string read = R"([add {"a":"1\n2","b":-3.5}])";
   EXPECT_EQ(coder(call), read);
   EXPECT_EQ(coder("<think>\nHm\n</think>\n\nLet me see.\n\n" + call + "\n" + call + "\nSo"), "(Hm)Let me see.So" + read + read);
@@ -319,8 +322,7 @@ TEST(AnswerReader, GivesStringsBetweenMarksAsTheyCome) {
   certain.types["add"] = {{"a", kString}, {"b", kNumber}};
   AnswerReader reader(certain);
   EXPECT_TRUE(reader.push("<tool_call>\n<function=add").calls.empty());
-  EXPECT_EQ(reader.push(">\n<parameter=a>\nfirst").calls,
-            (std::vector<CallPart>{{.name = "add"}, {.arguments = "{\"a\":\"first"}}));
+  EXPECT_EQ(reader.push(">\n<parameter=a>\nfirst").calls, (std::vector<CallPart>{{.name = "add"}, {.arguments = "{\"a\":\"first"}}));
   EXPECT_EQ(reader.push("\"\n").calls, (std::vector<CallPart>{{.arguments = "\\\""}})) << "the line break may belong to the tag";
   EXPECT_EQ(reader.push("x\n</parameter>\n<parameter=b>\n1").calls, (std::vector<CallPart>{{.arguments = "\\nx\",\"b\":"}}));
   EXPECT_EQ(reader.push("2\n</parameter>\n</function>").calls, (std::vector<CallPart>{{.arguments = "12}"}}));

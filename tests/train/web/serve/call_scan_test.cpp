@@ -37,8 +37,7 @@ TEST(CallScan, FindsNameArgumentsAndEnd) {
   EXPECT_EQ(scan_bytes(kBareCall, call), found);
   EXPECT_EQ(scan_bytes(kMarkedCall, R"({"arguments":"{\"a\": 1}","more":[{"name":"x"}],"n":-1,"name":"get_time"})"),
             (ScannedCall{Progress::complete, 73, "get_time", R"("{\"a\": 1}")"}));
-  EXPECT_EQ(scan_bytes(kArgumentsOnly, R"({"name": {"a": 1}} more)"),
-            (ScannedCall{Progress::complete, 18, "", R"({"name": {"a": 1}})"}));
+  EXPECT_EQ(scan_bytes(kArgumentsOnly, R"({"name": {"a": 1}} more)"), (ScannedCall{Progress::complete, 18, "", R"({"name": {"a": 1}})"}));
   EXPECT_EQ(scan_bytes(kMarkedCall, R"({"name": "add", "arguments": {"a": [)"), (ScannedCall{Progress::more, 36, "add", R"({"a": [)"}));
 }
 
@@ -79,8 +78,8 @@ TEST(CallScan, WritesArgumentsWithMarkedStringsAsJson) {
 }
 
 TEST(CallScan, WritesArgumentsBetweenTagsAsJsonOfTheirTypes) {
-  const ArgumentTypes types = {{"text", kString}, {"count", kInteger}, {"on", kBoolean},
-                               {"maybe", kString | kNull}, {"list", kArray}, {"", kString | kNumber}};
+  const ArgumentTypes types = {{"text", kString},          {"count", kInteger}, {"on", kBoolean},
+                               {"maybe", kString | kNull}, {"list", kArray},    {"", kString | kNumber}};
   const auto tagged = [](const std::string& name, const std::string& value) {
     return concat("<parameter=", name, ">\n", value, "\n</parameter>\n");
   };
@@ -92,11 +91,13 @@ TEST(CallScan, WritesArgumentsBetweenTagsAsJsonOfTheirTypes) {
   EXPECT_EQ(read(tagged("maybe", "None")), R"({"maybe":null})");
   EXPECT_EQ(read(tagged("maybe", "12") + tagged("maybe", "\"null\"")), R"({"maybe":"12","maybe":"\"null\""})");
   EXPECT_EQ(read(tagged("list", "[1, \"a\", {\"b\": true}]")), R"({"list":[1, "a", {"b": true}]})");
-  EXPECT_EQ(read(tagged("other", "-2.5") + tagged("other", "-2.5x") + tagged("other", " 3")), R"({"other":-2.5,"other":"-2.5x","other":" 3"})");
+  EXPECT_EQ(read(tagged("other", "-2.5") + tagged("other", "-2.5x") + tagged("other", " 3")),
+            R"({"other":-2.5,"other":"-2.5x","other":" 3"})");
   for (const char* value : {"one", "1.5", "\"1\"", "", "True"}) {
     EXPECT_EQ(read(tagged("count", value)), "bad") << value;
   }
-  EXPECT_EQ(json_of(kTaggedArguments, "\n <parameter=a>\n[1]\n</parameter></function>"), R"({"a":[1]})") << "any type, and other white space";
+  EXPECT_EQ(json_of(kTaggedArguments, "\n <parameter=a>\n[1]\n</parameter></function>"), R"({"a":[1]})")
+      << "any type, and other white space";
   EXPECT_EQ(json_of(kTaggedArguments, "<parameter=a>\nx\n</parameter>\n"), "more");
 }
 

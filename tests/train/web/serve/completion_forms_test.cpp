@@ -170,15 +170,14 @@ TEST(CompletionServer, ForcesCallsOfTools) {
 }
 
 TEST(CompletionServer, ForcesCallsInOtherForms) {
-  const json parameters = {
-      {"type", "object"},
-      {"properties",
-       {{"city", {{"enum", {"Rome", "Oslo"}}}},
-        {"days", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}},
-        {"note", {{"type", "string"}, {"maxLength", 8}}},
-        {"places", {{"type", "array"}, {"items", {{"type", "boolean"}}}, {"maxItems", 2}}}}},
-      {"required", {"city", "days", "note", "places"}},
-      {"additionalProperties", false}};
+  const json parameters = {{"type", "object"},
+                           {"properties",
+                            {{"city", {{"enum", {"Rome", "Oslo"}}}},
+                             {"days", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}},
+                             {"note", {{"type", "string"}, {"maxLength", 8}}},
+                             {"places", {{"type", "array"}, {"items", {{"type", "boolean"}}}, {"maxItems", 2}}}}},
+                           {"required", {"city", "days", "note", "places"}},
+                           {"additionalProperties", false}};
   const json tool = {{"type", "function"}, {"function", {{"name", "weather"}, {"description", "d"}, {"parameters", parameters}}}};
   for (const char* const form : {testing::kFunctionGemma, testing::kQwenCoder}) {
     static const SmallModel small(1000);
@@ -187,7 +186,8 @@ TEST(CompletionServer, ForcesCallsInOtherForms) {
     model.answers = answer_format_of(*model.form);
     ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
     const RunningServer server(model);
-    json request = {{"messages", kHello}, {"tools", {tool}}, {"tool_choice", "required"}, {"parallel_tool_calls", false}, {"temperature", 2}};
+    json request = {
+        {"messages", kHello}, {"tools", {tool}}, {"tool_choice", "required"}, {"parallel_tool_calls", false}, {"temperature", 2}};
     for (const int seed : {1, 2, 3}) {
       request["seed"] = seed;
       const json choice = server.answer(kChat, request)["choices"][0];
@@ -211,11 +211,13 @@ TEST(CompletionServer, ForcesCallsInOtherForms) {
       EXPECT_GT(parts, 5) << "they come in parts";
     }
     // The earlier call and its result are part of the next prompt.
-    const json talk = {kHello[0],
-                       {{"role", "assistant"}, {"tool_calls", {{{"id", "1"}, {"function", {{"name", "weather"}, {"arguments", R"({"days": 2})"}}}}}}},
-                       {{"role", "tool"}, {"tool_call_id", "1"}, {"name", "weather"}, {"content", "sunny"}}};
+    const json talk = {
+        kHello[0],
+        {{"role", "assistant"}, {"tool_calls", {{{"id", "1"}, {"function", {{"name", "weather"}, {"arguments", R"({"days": 2})"}}}}}}},
+        {{"role", "tool"}, {"tool_call_id", "1"}, {"name", "weather"}, {"content", "sunny"}}};
     const HttpReply prompt = server.post("/apply-template", {{"messages", talk}, {"tools", {tool}}});
-    EXPECT_NE(prompt.body.find(form == testing::kQwenCoder ? "<parameter=days>\\n2\\n</parameter>" : "call:weather{days:2}"), std::string::npos)
+    EXPECT_NE(prompt.body.find(form == testing::kQwenCoder ? "<parameter=days>\\n2\\n</parameter>" : "call:weather{days:2}"),
+              std::string::npos)
         << prompt.body;
   }
 }
