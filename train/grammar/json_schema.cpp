@@ -87,7 +87,8 @@ class SchemaReader {
       : root_(root), options_(options), known_(std::move(known)), effort_(options.effort == nullptr ? own_effort_ : *options.effort) {}
 
   Grammar read_all() {
-    Demand all{.has_tags = form_.has_tags()};
+    Demand all;
+    all.has_tags = form_.has_tags();
     add({&root_, &root_, "", ""}, all);
     Grammar start = read(std::move(all), "", 0);
     if (has_no_text(start)) {

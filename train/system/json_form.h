@@ -41,8 +41,8 @@ struct JsonForm {
 /// The known forms. A new form needs only an entry here.
 inline constexpr JsonForm kJsonForms[] = {
     {},                                                                                                           // JSON
-    {.quote = "<escape>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<", .sorts_names = true},  // FunctionGemma
-    {.quote = "<|\"|>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<", .sorts_names = true},    // Gemma 4
+    {.quote = "<escape>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<\"", .sorts_names = true},  // FunctionGemma
+    {.quote = "<|\"|>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<\"", .sorts_names = true},    // Gemma 4
     {.words = {{{"True", "true"}, {"False", "false"}, {"None", "null"}}},
      .not_in_names = "\n\r<>",  // Qwen3-Coder, Qwen 3.5
      .name_begin = "<parameter=",
