@@ -32,8 +32,8 @@ class Model {
  public:
   explicit Model(std::uint64_t seed) : state_(seed) {}
 
-  /// Returns a text of the grammar; an empty one if it has become too long.
-  std::string answer(const TokenGrammar& grammar) {
+  /// Returns a text of the grammar; an empty one if it has become too long. `mark` ends strings.
+  std::string answer(const TokenGrammar& grammar, std::string_view mark) {
     const auto constraint = grammar.constraint();
     // Some answers prefer what ends strings and lists, and answers that have become long do.
     const int haste = static_cast<int>(roll(4));
@@ -42,11 +42,13 @@ class Model {
     while (text.size() < kLongest && !constraint->is_complete()) {
       std::ranges::fill(logits, 0.0F);
       constraint->mask(logits);
+      const std::string_view next = next_of(mark, text);
+      const std::string_view closing = !next.empty() && logits[static_cast<unsigned char>(next.front())] == 0 ? next : "\"}]";
       std::vector<Token> allowed, ends;
       for (Token token = 0; token <= kEnd; ++token) {
         if (logits[static_cast<std::size_t>(token)] == 0) {
           allowed.push_back(token);
-          if (token == kEnd || std::string_view("\"}]").find(static_cast<char>(token)) != std::string_view::npos) {
+          if (token == kEnd || closing.find(static_cast<char>(token)) != std::string_view::npos) {
             ends.push_back(token);
           }
         }
@@ -67,6 +69,14 @@ class Model {
   std::int64_t roll(std::int64_t count) {
     state_ = state_ * 6364136223846793005U + 1442695040888963407U;
     return static_cast<std::int64_t>((state_ >> 33) % static_cast<std::uint64_t>(count));
+  }
+  /// Returns the byte of a mark that follows those of its bytes at the end of a text.
+  static std::string_view next_of(std::string_view mark, std::string_view text) {
+    std::size_t begun = std::min(text.size(), mark.empty() ? 0 : mark.size() - 1);
+    while (!mark.starts_with(text.substr(text.size() - begun))) {
+      --begun;
+    }
+    return mark.substr(begun, 1);
   }
   Token pick(const std::vector<Token>& some) { return some[static_cast<std::size_t>(roll(std::ssize(some)))]; }
 
@@ -90,7 +100,7 @@ ordered_json answers_of(const std::string& line, Model& model, int count, const 
     const auto grammar = std::make_shared<const TokenGrammar>(texts, trie, std::vector<Token>{kEnd});
     result["answers"] = ordered_json::array();
     for (int i = 0; i < count; ++i) {
-      if (const std::string answer = model.answer(*grammar); !answer.empty()) {
+      if (const std::string answer = model.answer(*grammar, form.has_tags() ? form.end_of_value() : form.quote); !answer.empty()) {
         result["answers"].push_back(form.is_json() ? answer : read_back(answer, form, types));
       }
     }

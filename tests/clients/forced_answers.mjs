@@ -533,10 +533,11 @@ const kForms = [
   { form: 3, name: "Qwen3-Coder", names: kNames },
 ];
 /// Returns a schema of arguments, of which one has a value under `schema`.
-const argument_of = (schema) => ({
+const argument_of = ({ $defs, definitions, ...value }) => ({
   type: "object",
-  properties: { value: { ...schema, $id: "http://argument.example/value" } },
+  properties: { value },
   required: ["value"],
+  ...($defs === undefined ? { definitions } : { $defs }),
 });
 
 /// Checks `count` answers: JSON, or arguments in a form, which the program reads back as JSON.
