@@ -84,7 +84,7 @@ class Model {
 };
 
 /// Returns the JSON of arguments.
-std::string read_back(const std::string& text, const JsonForm& form, const serve::ArgumentTypes& types) {
+std::string read_back(const std::string& text, const JsonForm& form, const ArgumentTypes& types) {
   const serve::ScannedCall call = serve::scan_call(text, {.begin = "<call>", .arguments = form}, {}, &types);
   const bool is_whole = call.progress == serve::ScannedCall::Progress::complete && call.end == text.size();
   return is_whole ? call.arguments : "not read as arguments: " + text;
@@ -96,7 +96,7 @@ ordered_json answers_of(const std::string& line, Model& model, int count, const 
   try {
     const auto schema = parse_json<ordered_json>(line);
     const Grammar texts = json_schema(schema, {.name = "schema", .form = form});
-    const serve::ArgumentTypes types = form.has_tags() ? argument_types(schema, {.form = form}) : serve::ArgumentTypes();
+    const ArgumentTypes types = form.has_tags() ? argument_types(schema, {.form = form}) : ArgumentTypes();
     const auto grammar = std::make_shared<const TokenGrammar>(texts, trie, std::vector<Token>{kEnd});
     result["answers"] = ordered_json::array();
     for (int i = 0; i < count; ++i) {

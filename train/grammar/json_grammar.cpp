@@ -64,7 +64,7 @@ Grammar enclosed(const char* open, Grammar parts, const char* close, const JsonF
 }
 
 struct Values {
-  Grammar value, object, list;
+  Grammar value, object;
 };
 
 Values make_values(const JsonForm& form) {
@@ -79,8 +79,7 @@ Values make_values(const JsonForm& form) {
       {object, enclosed("{", some(field), "}", form)},
       {list, enclosed("[", some(reference(value)), "]", form)},
   };
-  // The three share their rules.
-  return {with_rules(reference(value), rules), with_rules(reference(object), rules), with_rules(reference(list), rules)};
+  return {with_rules(reference(value), rules), with_rules(reference(object), rules)};  // both share their rules
 }
 
 const Values& values() {
@@ -101,16 +100,20 @@ Grammar json_comma(const JsonForm& form) { return sequence({literal(","), json_s
 
 Grammar json_value(const JsonForm& form) { return form.quote.empty() ? values().value : make_values(form).value; }
 Grammar json_object(const JsonForm& form) { return form.quote.empty() ? values().object : make_values(form).object; }
-Grammar json_list() { return values().list; }
 
 Grammar json_word(std::string_view word, const JsonForm& form) {
   std::vector<Grammar> words = {literal(word)};
   for (const JsonForm::Word& one : form.words) {
-    if (one.json == word) {
-      words.push_back(literal(one.own));
+    if (one.second == word) {
+      words.push_back(literal(one.first));
     }
   }
   return words.size() == 1 ? words[0] : any_of(std::move(words));
+}
+
+Grammar json_name(const std::string& name, const JsonForm& form) {
+  const bool is_json = form.quote.empty();
+  return is_json || form.can_write_name(name) ? literal(is_json ? json_text(nlohmann::ordered_json(name)) : name) : any_of({});
 }
 
 Grammar bare_name(const JsonForm& form) {
@@ -151,16 +154,11 @@ Grammar json_number() {
 }
 
 Grammar json_constant(const nlohmann::ordered_json& value, const JsonForm& form) {
-  const bool is_json = form.quote.empty();
   if (value.is_object() || value.is_array()) {
     std::vector<Separable> parts;
     for (const auto& [name, field] : value.items()) {
-      if (value.is_object() && !is_json && !form.can_write_name(name)) {
-        return any_of({});
-      }
       const Grammar part = json_constant(field, form);
-      const std::string key = is_json && value.is_object() ? json_text(nlohmann::ordered_json(name)) : name;
-      parts.push_back({value.is_array() ? part : sequence({literal(key), json_colon(form), part})});
+      parts.push_back({value.is_array() ? part : sequence({json_name(name, form), json_colon(form), part})});
     }
     const char* open = value.is_object() ? "{" : "[";
     const char* close = value.is_object() ? "}" : "]";
@@ -169,7 +167,7 @@ Grammar json_constant(const nlohmann::ordered_json& value, const JsonForm& form)
     }
     return sequence({literal(open), json_space(form), separated(std::move(parts), json_comma(form)), json_space(form), literal(close)});
   }
-  if (value.is_string() && !is_json) {
+  if (value.is_string() && !form.quote.empty()) {
     const std::string& text = value.get_ref<const std::string&>();
     return text.find(form.quote) == std::string::npos ? literal(concat(form.quote, text, form.quote)) : any_of({});
   }

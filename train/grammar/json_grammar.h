@@ -16,8 +16,6 @@ namespace dikkat {
 Grammar json_value(const JsonForm& form = kJsonForms[0]);
 /// Matches any JSON object.
 Grammar json_object(const JsonForm& form = kJsonForms[0]);
-/// Matches any JSON list.
-Grammar json_list();
 /// Matches any JSON string of `least` to `most` characters, each of which may be escaped.
 Grammar json_string(index least = 0, std::optional<index> most = std::nullopt);
 /// Matches a JSON number; an integer has no point and no exponent.
@@ -28,7 +26,8 @@ Grammar json_integer();
 Grammar json_constant(const nlohmann::ordered_json& value, const JsonForm& form = kJsonForms[0]);
 /// Matches true, false or null, and the form's own word for it.
 Grammar json_word(std::string_view word, const JsonForm& form);
-/// Matches a name that the form writes without quotes.
+/// Matches a name, or any name that is written without quotes.
+Grammar json_name(const std::string& name, const JsonForm& form = kJsonForms[0]);
 Grammar bare_name(const JsonForm& form);
 /// Matches the texts that match all parts, and in which `end` does not occur. The parts are those of all_of(). Without parts, any text.
 Grammar text_before(std::vector<Grammar> parts, std::string_view end);

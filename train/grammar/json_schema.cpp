@@ -69,8 +69,6 @@ struct Choice {
   std::string path;  // path of the keyword
 };
 
-using ArgumentTypes = std::map<std::string, unsigned>;
-
 /// The schemas that a value must match: all facts and all choices. The $ref, allOf, anyOf, oneOf and nullable of facts have been read.
 struct Demand {
   std::vector<SchemaPlace> facts;
@@ -79,6 +77,12 @@ struct Demand {
   bool has_reference = false;
   bool has_tags = false;                          // the object whose properties are the arguments between tags
   ArgumentTypes::value_type* argument = nullptr;  // the argument between tags whose value this is; null: not one
+
+  void note_types(unsigned types) const {
+    if (argument != nullptr) {
+      argument->second |= types;
+    }
+  }
 };
 
 class SchemaReader {
@@ -109,8 +113,11 @@ class SchemaReader {
     return with_rules(with_name(std::move(start), ""), std::move(rules));
   }
 
-  /// Returns the types of the arguments between tags; valid after read_all().
-  const ArgumentTypes& types() const { return types_; }
+  /// Returns the types of the arguments between tags.
+  ArgumentTypes read_types() {
+    read_all();
+    return types_;
+  }
 
  private:
   /// Counts states that the grammar needs at least.
@@ -342,10 +349,10 @@ class SchemaReader {
   Grammar read_facts(const Demand& demand, const std::string& path, int level) {
     const std::vector<SchemaPlace>& facts = demand.facts;
     if (std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
-      return read_values(facts, demand.argument);
+      return read_values(demand);
     }
     const unsigned types = types_of(facts, path);
-    note_types(demand.argument, types);
+    demand.note_types(types);
     if (types == kAllTypes && std::ranges::none_of(facts, has_type_keyword)) {
       return demand.argument == nullptr ? json_value(inner_) : text_before({}, form_.end_of_value());
     }
@@ -363,24 +370,16 @@ class SchemaReader {
       ways.push_back(read_number(facts, path, (types & kFraction) == 0));
     }
     if ((types & kBoolean) != 0) {
-      ways.push_back(any_of({word("true", demand.argument), word("false", demand.argument)}));
+      ways.push_back(any_of({json_word("true", form_of(demand)), json_word("false", form_of(demand))}));
     }
     if ((types & kNull) != 0) {
-      ways.push_back(word("null", demand.argument));
+      ways.push_back(json_word("null", form_of(demand)));
     }
     return ways_of(std::move(ways));
   }
 
-  using Argument = ArgumentTypes::value_type;
-
-  static void note_types(Argument* argument, unsigned types) {
-    if (argument != nullptr) {
-      argument->second |= types;
-    }
-  }
-
-  /// Returns the texts of true, false or null. A form with tags has its own words only for arguments.
-  Grammar word(std::string_view json, const Argument* argument) const { return json_word(json, argument == nullptr ? inner_ : form_); }
+  /// Returns the form of a value's words. A form with tags has its own words only for arguments.
+  const JsonForm& form_of(const Demand& demand) const { return demand.argument == nullptr ? inner_ : form_; }
 
   /// Returns the types of answers. Without `type`, the keywords must all be about one type, which is then the type.
   static unsigned types_of(const std::vector<SchemaPlace>& facts, const std::string& path) {
@@ -451,10 +450,14 @@ class SchemaReader {
     return order;
   }
 
-  Grammar read_values(const std::vector<SchemaPlace>& facts, Argument* argument = nullptr) {
+  Grammar read_values(const Demand& demand) {
+    const std::vector<SchemaPlace>& facts = demand.facts;
     const SchemaPlace& first = *std::ranges::find_if(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); });
     const std::string path = first.at(first.has("enum") ? "enum" : "const");
     const std::vector<const Json*> values = values_of(facts);
+    if (demand.has_tags) {
+      refuse_schema(path, "is not supported for all arguments together in the form of this model's calls: list the values of each of them");
+    }
     if (values.empty() && facts.size() == 1) {
       refuse_schema(path, "has no value that the keywords beside it allow");
     }
@@ -463,11 +466,11 @@ class SchemaReader {
     for (const Json* const value : values) {
       count(1 + (value->is_structured() ? value->size() : 0), path);
       types |= type_of_value(*value);
-      note_types(argument, type_of_value(*value));
-      ways.push_back(argument == nullptr || value->is_structured() ? json_constant(*value, inner_)
-                     : value->is_string()                          ? raw_string({literal(value->get_ref<const std::string&>())}, *argument)
-                                                                   : json_constant(*value, form_));
+      const bool is_raw = demand.argument != nullptr && value->is_string();
+      ways.push_back(is_raw ? raw_string({literal(value->get_ref<const std::string&>())}, *demand.argument)
+                            : json_constant(*value, value->is_structured() ? inner_ : form_of(demand)));
     }
+    demand.note_types(types);
     for (const SchemaPlace& fact : facts) {
       for (const TypeKeyword& keyword : type_keywords()) {
         if (fact.has(keyword.name) && (keyword.types & types) != 0) {
@@ -552,7 +555,7 @@ class SchemaReader {
     }
     NameRule rule{.is_impossible = demand.is_impossible || (types_of_keywords(demand.facts) & kString) == 0};
     if (std::ranges::any_of(demand.facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
-      read_values(demand.facts);  // refuses unsupported values
+      read_values(demand);  // refuses unsupported values
       rule.names.emplace();
       for (const Json* const value : values_of(demand.facts)) {
         if (value->is_string()) {
@@ -569,7 +572,7 @@ class SchemaReader {
   static Grammar name_text(const std::string& name, const NameRule& rule, bool is_bare) {
     std::vector<Grammar> parts = rule.parts;
     parts.push_back(literal(name));
-    return is_bare ? all_of(std::move(parts)) : rule.parts.empty() ? literal(json_text(Json(name))) : quoted(parts);
+    return is_bare ? all_of(std::move(parts)) : rule.parts.empty() ? json_name(name) : quoted(parts);
   }
 
   /// Returns the texts of names other than the listed ones.
@@ -684,11 +687,9 @@ class SchemaReader {
       std::erase_if(names.listed, [&](const Names::Name& one) { return !allowed.contains(one.name); });
     }
     if (inner_.sorts_names) {
-      const auto is_lower = [](char a, char b) {
-        return std::tolower(static_cast<unsigned char>(a)) < std::tolower(static_cast<unsigned char>(b));
-      };
+      const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
       std::ranges::stable_sort(names.listed, [&](const Names::Name& a, const Names::Name& b) {
-        return std::ranges::lexicographical_compare(a.name, b.name, is_lower);
+        return std::ranges::lexicographical_compare(a.name, b.name, {}, lower, lower);
       });
     }
     return names;
@@ -890,7 +891,7 @@ class SchemaReader {
   }
 
   /// Returns the texts between tags that match all parts and that a reader does not take for a value of another type of the argument.
-  Grammar raw_string(std::vector<Grammar> parts, const Argument& argument) const {
+  Grammar raw_string(std::vector<Grammar> parts, const ArgumentTypes::value_type& argument) const {
     constexpr std::pair<unsigned, const char*> kTextsOfTypes[] = {{kNumber, R"(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"},
                                                                   {kBoolean, "[Tt]rue|[Ff]alse"},
                                                                   {kNull, "null|None"},
@@ -953,7 +954,7 @@ class SchemaReader {
     return parts;
   }
 
-  Grammar read_string(const std::vector<SchemaPlace>& facts, const std::string& path, const Argument* argument) {
+  Grammar read_string(const std::vector<SchemaPlace>& facts, const std::string& path, const ArgumentTypes::value_type* argument) {
     // Equal strings share their states.
     std::string key = argument == nullptr ? "" : argument->first + '\n';
     for (const SchemaPlace& fact : facts) {
@@ -1060,9 +1061,7 @@ Grammar json_schema(const Json& schema, const SchemaOptions& options) {
 
 ArgumentTypes argument_types(const Json& schema, SchemaOptions options) {
   options.effort = nullptr;  // the schema is read again
-  SchemaReader reader(schema, options);
-  reader.read_all();
-  return reader.types();
+  return SchemaReader(schema, options).read_types();
 }
 
 }  // namespace dikkat

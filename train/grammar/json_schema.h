@@ -44,9 +44,10 @@ struct SchemaOptions {
 /// little memory and time.
 Grammar json_schema(const nlohmann::ordered_json& schema, const SchemaOptions& options = {});
 
-/// Returns the types that the properties of an object may have under a schema, by name, as bits of SchemaType (schema_place.h). Other
-/// properties have the name "". Between tags, a text that is JSON of one of these types other than a string is this value, and every other
-/// text is a string. Throws SchemaError as json_schema() does.
-std::map<std::string, unsigned> argument_types(const nlohmann::ordered_json& schema, SchemaOptions options);
+/// The types that the properties of an object may have, by name, as bits of SchemaType (schema_place.h). Others have the name "".
+using ArgumentTypes = std::map<std::string, unsigned>;
+/// Returns the types of arguments between tags. There, a text that is JSON of one of these types other than a string is this value, and
+/// every other text is a string. Throws SchemaError as json_schema() does.
+ArgumentTypes argument_types(const nlohmann::ordered_json& schema, SchemaOptions options);
 
 }  // namespace dikkat

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace dikkat {
 
@@ -10,11 +11,7 @@ namespace dikkat {
 /// With tags, each argument is name_begin + NAME + name_end + VALUE + value_end, and `close` follows the last one. There, a string is any
 /// text without the end of a value, and other values are JSON.
 struct JsonForm {
-  /// A word for true, false or null other than JSON's.
-  struct Word {
-    std::string_view own, json;
-    bool operator==(const Word&) const = default;
-  };
+  using Word = std::pair<std::string_view, std::string_view>;  // for true, false or null, and JSON's word
 
   std::string_view quote{};         // around strings, which have no escapes; names have no quotes. Empty: strings and names are JSON's
   std::array<Word, 3> words{};      // within tags, only for values that are not part of another one
@@ -31,8 +28,8 @@ struct JsonForm {
   }
   /// Returns JSON's word for a text; the text itself if it is not a word of the form.
   std::string_view json_word(std::string_view text) const {
-    const auto* const word = std::ranges::find(words, text, &Word::own);
-    return word == words.end() || text.empty() ? text : word->json;
+    const auto* const word = std::ranges::find(words, text, &Word::first);
+    return word == words.end() || text.empty() ? text : word->second;
   }
 
   bool operator==(const JsonForm&) const = default;
@@ -40,7 +37,7 @@ struct JsonForm {
 
 /// The known forms. A new form needs only an entry here.
 inline constexpr JsonForm kJsonForms[] = {
-    {},                                                                                                           // JSON
+    {},                                                                                                             // JSON
     {.quote = "<escape>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<\"", .sorts_names = true},  // FunctionGemma
     {.quote = "<|\"|>", .words = {{{"None", "null"}}}, .not_in_names = " \t\n\r:,{}[]<\"", .sorts_names = true},    // Gemma 4
     {.words = {{{"True", "true"}, {"False", "false"}, {"None", "null"}}},

@@ -13,25 +13,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr index kMostSpace = 8;  // characters of white space between marks
 
-/// Returns the characters that are not one of `characters`, which are ASCII and in ascending order.
-Grammar character_except(std::string_view characters) {
-  std::vector<utf8::Range> ranges;
-  char32_t first = 0;
-  for (const char c : characters) {
-    const auto code_point = static_cast<char32_t>(static_cast<unsigned char>(c));
-    if (first < code_point) {
-      ranges.push_back({first, code_point - 1});
-    }
-    first = code_point + 1;
-  }
-  ranges.push_back({first, 0xD7FF});
-  ranges.push_back({0xE000, utf8::kLastCodePoint});
-  return one_character(std::move(ranges));
+Grammar white_space(std::optional<index> most = kMostSpace) {
+  return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, most);
 }
-
-Grammar any_text() { return repeat(character_except(""), 0); }
-
-Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
 
 /// Returns the texts of a tool's arguments. `effort` counts the work for all tools.
 Grammar arguments_of(const Tool& tool, const JsonForm& form, const std::function<void()>& on_progress, SchemaEffort& effort) {
@@ -78,20 +62,10 @@ Grammar calls_of(const CallFormat& form, const AnswerRules& rules) {
   return sequence(std::move(parts));
 }
 
-/// Returns the texts that begin with the first character of `word` and then differ from it, or end before it ends.
-Grammar departing_from(const std::string& word) {
-  std::vector<Grammar> texts;
-  for (std::size_t i = 1; i < word.size(); ++i) {
-    texts.push_back(sequence({literal(word.substr(0, i)), optional(sequence({character_except(word.substr(i, 1)), any_text()}))}));
-  }
-  return any_of(std::move(texts));
-}
-
 /// Returns the texts that are not a call, where a call has no mark: those that do not begin as one.
 Grammar text_beside_bare_call(const CallFormat& form) {
-  const std::string tag = std::string(python_tag());
-  return sequence({white_space(), optional(any_of({sequence({character_except("\t\n\r <{"), any_text()}), departing_from(form.before),
-                                                   departing_from(tag)}))});
+  const Grammar any_text = repeat(one_character({{0, utf8::kLastCodePoint}}), 0);
+  return all_of({all_but(sequence({white_space(std::nullopt), any_of({literal(form.before), literal(python_tag())}), any_text}))});
 }
 
 /// Returns the answers of a model that decides whether it calls tools.

@@ -77,9 +77,7 @@ void read_object(std::string_view text, const CallFormat& form, const std::vecto
   enum class Place { key, value, value_end };  // before a key or a colon, before a value, after a value or in a number or word
   Place place = Place::key;
   std::string key, other;
-  std::size_t& at = call.end;
-  at = 1;
-  while (at < text.size() && call.progress == Progress::more) {
+  for (std::size_t& at = ++call.end; at < text.size() && call.progress == Progress::more;) {
     const char c = text[at];
     const bool is_name = key == form.name_key, is_arguments = key == form.arguments_key;
     const auto move_on = [&](Place next, bool is_right) {
@@ -183,10 +181,9 @@ void read_tags(std::string_view text, const JsonForm& form, const ArgumentTypes*
     const std::size_t value = name_end + form.name_end.size(), end = text.find(form.end_of_value(), value);
     const bool is_complete = end != std::string_view::npos;
     call.arguments += concat(call.arguments.size() > 1 ? "," : "", quoted_json(name), ':');
-    if (!append_argument(text.substr(value, end - value), is_complete, types_of_argument(name, types), form, call.arguments)) {
-      call.progress = Progress::bad;
-    }
-    if (!is_complete || call.progress == Progress::bad) {
+    const bool fits = append_argument(text.substr(value, end - value), is_complete, types_of_argument(name, types), form, call.arguments);
+    if (!fits || !is_complete) {
+      call.progress = fits ? Progress::more : Progress::bad;
       return;
     }
     at = end + form.end_of_value().size();

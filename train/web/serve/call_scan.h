@@ -1,16 +1,13 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "train/chat/answer_format.h"
+#include "train/grammar/json_schema.h"
 
 namespace dikkat::serve {
-
-/// The types that the arguments of a tool may have, as bits of SchemaType, by name. Others have the name "".
-using ArgumentTypes = std::map<std::string, unsigned>;
 
 /// A call of a tool at the beginning of a text, as far as the text has come.
 struct ScannedCall {
