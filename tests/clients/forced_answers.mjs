@@ -1,4 +1,4 @@
-// Checks that answers are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are
+// Checks that answers, and arguments in other forms, are valid under the schemas that force them: with ajv, of which nothing is in common with dikkat. The schemas are
 // those that zod and pydantic write, those of llama.cpp's tests, and random ones of every keyword in docs/SERVING.md.
 //
 //   node forced_answers.mjs PROGRAM ANSWERS [SEED]    PROGRAM: build/dev/tests/forced_answers
@@ -16,9 +16,9 @@ const kAnswersOfSchema = 8;
 const [program, wanted, seed = "1"] = process.argv.slice(2);
 
 /// Returns {answers} or {refused, why} for each schema.
-function answers_of(schemas, count, answers_seed) {
+function answers_of(schemas, count, answers_seed, form = 0) {
   const lines = schemas.map((schema) => JSON.stringify(schema)).join("\n") + "\n";
-  const output = execFileSync(program, [answers_seed, `${count}`], { input: lines, encoding: "utf8", maxBuffer: 1 << 30 });
+  const output = execFileSync(program, [answers_seed, `${count}`, `${form}`], { input: lines, encoding: "utf8", maxBuffer: 1 << 30 });
   return output
     .trimEnd()
     .split("\n")
@@ -293,9 +293,10 @@ const kFormats = [
 const kValues = [1, -1.5, 0, "a", '"', "\\n", "\n", "", null, true, false, [1, "a"], { 'a"': [null] }, 12345678901234, "é", 2, "b", [], {}];
 
 class Schemas {
-  constructor(number, draft) {
+  constructor(number, draft, names = kNames) {
     this.dice = new Dice(number);
     this.draft = draft;
+    this.names = names;
     this.defs = draft === "draft-7" ? "definitions" : "$defs";
   }
 
@@ -423,7 +424,7 @@ class Schemas {
   object(level) {
     const { dice } = this;
     const schema = { type: "object" };
-    const names = dice.some(kNames).slice(0, dice.roll(6));
+    const names = dice.some(this.names).slice(0, dice.roll(6));
     if (dice.roll(5) > 0) {
       schema.properties = Object.fromEntries(names.map((name) => [name, this.schema(level + 1)]));
     }
@@ -435,7 +436,7 @@ class Schemas {
       schema.propertyNames = dice.pick([
         { type: "string" },
         { pattern: dice.pick(kPatterns) },
-        { enum: dice.some(kNames).concat(["z"]) },
+        { enum: dice.some(this.names).concat(["z"]) },
         { maxLength: 3 },
         { minLength: 1, type: "string" },
       ]);
@@ -478,7 +479,7 @@ class Schemas {
 
   one_of(level) {
     const { dice } = this;
-    const key = dice.pick(kNames);
+    const key = dice.pick(this.names);
     return dice.pick([
       { oneOf: [{ type: "string" }, this.number(), { type: "null" }] },
       { oneOf: this.schemas(level) },
@@ -526,8 +527,21 @@ class Schemas {
   }
 }
 
-/// Checks `count` answers.
-function check_random(count) {
+/// The forms of arguments that are not JSON (kJsonForms), with the names that objects have in them.
+const kForms = [
+  { form: 1, name: "FunctionGemma", names: ["a", "ab", "B", "a_b", "x-1", "é", "名", "$ref", "length"] },
+  { form: 3, name: "Qwen3-Coder", names: kNames },
+];
+/// Returns a schema of arguments, of which one has a value under `schema`.
+const argument_of = ({ $defs, definitions, ...value }) => ({
+  type: "object",
+  properties: { value },
+  required: ["value"],
+  ...($defs === undefined ? { definitions } : { $defs }),
+});
+
+/// Checks `count` answers: JSON, or arguments in a form, which the program reads back as JSON.
+function check_random(count, { form, name, names } = { form: 0, name: "JSON", names: kNames }) {
   let checked = 0,
     schemas = 0,
     refused = 0;
@@ -535,12 +549,14 @@ function check_random(count) {
   for (let batch = 0; checked < count; ++batch) {
     const cases = Array.from({ length: 100 }, (_, i) => {
       const draft = i % 2 === 0 ? "draft-7" : "draft-2020-12";
-      return { draft, schema: new Schemas(Number(seed) * 1_000_003 + batch * 100 + i, draft).root() };
+      const schema = new Schemas(Number(seed) * 1_000_003 + batch * 100 + i, draft, names).root();
+      return { draft, schema: form === 0 ? schema : argument_of(schema) };
     });
     const results = answers_of(
       cases.map((one) => one.schema),
       kAnswersOfSchema,
       `${Number(seed) + batch}`,
+      form,
     );
     cases.forEach((one, i) => {
       ++schemas;
@@ -563,7 +579,9 @@ function check_random(count) {
     .slice(0, 8)
     .map(([reason, times]) => `${reason || "(root)"} ${times}`)
     .join(", ");
-  console.log(`forced answers: ${checked} under ${schemas - refused} random schemas are valid; ${refused} schemas were refused (${most})`);
+  console.log(
+    `forced answers in the form of ${name}: ${checked} under ${schemas - refused} random schemas are valid; ${refused} schemas were refused (${most})`,
+  );
 }
 
 // The check itself.
@@ -578,3 +596,6 @@ for (const [schema, bad] of [
 const known = check_zod() + check_known(kPydantic, "pydantic") + check_known(kLlamaCpp, "llama.cpp");
 console.log(`forced answers: ${known} under the schemas of zod, pydantic and llama.cpp's tests are valid`);
 check_random(Number(wanted));
+for (const form of kForms) {
+  check_random(Number(wanted) / 2, form);
+}

@@ -23,6 +23,8 @@ constexpr const char* kShortId = "DPid00001";  // nine letters and digits, as Mi
 
 constexpr std::string_view kSpaces = " \t\n\r";
 
+std::string_view without_space_at_end(std::string_view text) { return text.substr(0, text.find_last_not_of(kSpaces) + 1); }
+
 std::string tools_text() {
   Json tools = Json::array();
   for (const char* name : kProbeNames) {
@@ -91,6 +93,7 @@ ProbePart part_of(std::string_view text, std::string_view word, std::size_t from
 
 /// A call in a rendered text.
 struct FoundCall {
+  JsonForm form{};  // of the arguments
   ProbePart name{}, arguments{};
   ProbePart object{};  // the JSON object around both, if there is one
   Json json{};
@@ -119,27 +122,38 @@ bool find_object(std::string_view text, std::size_t from, FoundCall& call) {
   return false;
 }
 
-/// Returns the call of this name after byte `from`; nullopt if its parts are not there.
-std::optional<FoundCall> find_call(std::string_view text, const char* name, std::size_t from) {
-  FoundCall call{.name = part_of(text, name, from)};
-  const ProbePart key = call.name.exists() ? part_of(text, kProbeKey, from) : ProbePart();
+/// Returns the arguments after byte `from`, if they are in this form.
+ProbePart find_arguments(std::string_view text, const JsonForm& form, std::size_t from) {
+  if (!form.is_json()) {
+    const std::string argument =
+        concat(form.name_begin, kProbeKey, form.has_tags() ? form.name_end : ":", form.quote, kProbeValue, form.quote, form.value_end);
+    return part_of(text, form.has_tags() ? concat(argument, form.close) : concat('{', argument, '}'), from);
+  }
+  const ProbePart key = part_of(text, kProbeKey, from);
   const std::size_t open = key.exists() ? text.rfind('{', key.first) : std::string::npos;
   if (open == std::string::npos || open < from) {
-    return std::nullopt;
+    return {};
   }
-  call.arguments = {open, open + json_length(text.substr(open))};
-  if (call.second().first < call.first().last) {  // one lies in the other
-    return std::nullopt;
-  }
+  const std::string_view object = text.substr(open, json_length(text.substr(open)));
   try {
-    if (!is_arguments(parse_json<Json>(text.substr(open, call.arguments.last - open)))) {
-      return std::nullopt;
-    }
+    return is_arguments(parse_json<Json>(object)) ? ProbePart{open, open + object.size()} : ProbePart();
   } catch (const JsonError&) {
-    return std::nullopt;
+    return {};
   }
-  find_object(text, from, call);
-  return call;
+}
+
+/// Returns the call of this name after byte `from`; nullopt if its parts are not there.
+std::optional<FoundCall> find_call(std::string_view text, const char* name, std::size_t from) {
+  for (const JsonForm& form : kJsonForms) {
+    FoundCall call{.form = form, .name = part_of(text, name, from), .arguments = find_arguments(text, form, from)};
+    if (call.name.exists() && call.arguments.exists() && call.first().last <= call.second().first) {  // neither lies in the other
+      if (form.is_json()) {
+        find_object(text, from, call);
+      }
+      return call;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Sets the keys of the object, and the text around name and arguments in it. Returns whether this is an object that can be read.
@@ -188,10 +202,20 @@ void read_second_call(const ChatTemplate& form, const Conversation& conversation
     calls.separator = middle;
     return;
   }
-  const std::string_view middle = between(first->second().last, second->first().first);
-  const std::size_t around = calls.after.size() + calls.before.size();
-  calls.several = !calls.begin.empty() && middle.size() >= around && middle.starts_with(calls.after) && middle.ends_with(calls.before);
-  calls.separator = calls.several ? middle.substr(calls.after.size(), middle.size() - around) : "";
+  std::string_view middle = between(first->second().last, second->first().first);
+  if (calls.begin.empty() || !middle.ends_with(calls.before)) {
+    return;
+  }
+  middle.remove_suffix(calls.before.size());
+  // If only the last call has all of the text after it, the part that the others lack ends the answer.
+  const std::string_view each = without_space_at_end(middle);
+  if (!each.empty() && each.size() < calls.after.size() && calls.after.starts_with(each)) {
+    calls.last = without_space_around(std::string_view(calls.after).substr(each.size()));
+    calls.after = each;
+    calls.end = without_space_around(std::string_view(calls.end).substr(0, calls.end.rfind(calls.last)));
+  }
+  calls.several = middle.starts_with(calls.after);
+  calls.separator = calls.several ? middle.substr(calls.after.size()) : "";
 }
 
 /// Returns how an answer calls tools. Sets `why` if that cannot be found out.
@@ -229,13 +253,13 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
   const std::optional<FoundCall> call = find_call(text, kProbeNames[0], from);
   if (!call) {
     if (text.find(kProbeNames[0], from) != std::string::npos) {
-      why = "writes calls of tools in a form that is not JSON, which this program cannot read";
+      why = "writes calls of tools in a form that this program does not know";
     }
     return std::nullopt;
   }
   // Take the text before, between and after them.
   const bool in_object = call->object.exists();
-  CallFormat calls{.arguments_first = call->has_arguments_first(), .short_ids = id == kShortId};
+  CallFormat calls{.arguments_first = call->has_arguments_first(), .short_ids = id == kShortId, .arguments = call->form};
   const std::string_view before = text.substr(from, (in_object ? call->object : call->first()).first - from);
   const std::string_view behind = without_end_of_answer(text.substr(call->end()), form);
   const std::string_view inside = before.substr(std::min(before.find_first_not_of(kSpaces), before.size()));
@@ -247,9 +271,13 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
     calls.begin = std::string(without_space_around(std::string_view(calls.begin).substr(0, calls.begin.size() - 1)));
     calls.end = std::string(without_space_around(std::string_view(calls.end).substr(1)));
     calls.open = inside;
-    calls.close = behind.substr(0, behind.find_last_not_of(kSpaces) + 1);
+    calls.close = without_space_at_end(behind);
   } else {
     calls.before = inside;
+    if (const std::size_t mark = in_object ? 0 : calls.begin.find('>') + 1; mark > 0) {  // <tool_call> of <tool_call>\n<function=
+      calls.lead = without_space_around(std::string_view(calls.begin).substr(mark));
+      calls.begin.erase(mark);
+    }
   }
   // Refuse a form that cannot be read, and look at a second call.
   const bool can_be_read = in_object ? read_object(text, *call, calls) : !calls.begin.empty() && !calls.arguments_first;
@@ -258,7 +286,7 @@ std::optional<CallFormat> call_form_of(const ChatTemplate& form, std::string& wh
     return std::nullopt;
   }
   if (!calls.is_list) {
-    calls.after += behind.substr(0, behind.find_last_not_of(kSpaces) + 1);
+    calls.after += without_space_at_end(behind);
   }
   read_second_call(form, with_calls(2, content, id), from, calls);
   why.clear();

@@ -5,14 +5,16 @@
 #include <string_view>
 
 #include "train/chat/chat_template.h"
+#include "train/system/json_form.h"
 
 namespace dikkat {
 
 /// How an answer calls tools: open + CALL + separator + CALL + close, as the template writes it. A call is before + NAME + between +
-/// ARGUMENTS + after, or before + ARGUMENTS + between + NAME + after. ARGUMENTS is a JSON object. Usually name and arguments are the values
-/// of two keys of one JSON object, which models also write with other white space.
+/// ARGUMENTS + after, or before + ARGUMENTS + between + NAME + after. Usually name and arguments are the values of two keys of one JSON
+/// object, which models also write with other white space.
 struct CallFormat {
   std::string begin{};                      // the mark before a call, without white space; empty: a call is a whole answer
+  std::string lead{};                       // what stands between this mark and a name that is not in an object, without white space
   std::string end{};                        // the mark after a call, which may be empty
   std::string name_key{}, arguments_key{};  // the keys in the JSON object; both empty: name and arguments are not in one
   bool is_list = false;                     // the calls are the items of one JSON list, after `begin`
@@ -20,7 +22,9 @@ struct CallFormat {
   bool arguments_first = false;             // whether the arguments stand before the name; only in a JSON object
   std::string before{}, between{}, after{};
   std::string open{}, separator{}, close{};  // open and close are empty unless is_list
+  std::string last{};                        // a mark after the last call that ends the answer; empty if the usual mark ends it
   bool short_ids = false;                    // the template only writes calls whose ids have nine letters and digits
+  JsonForm arguments{};                      // how the arguments are written
 
   bool operator==(const CallFormat&) const = default;
 };

@@ -299,8 +299,9 @@ ChatTemplate::Rendered ChatTemplate::render(const Conversation& conversation, st
   }
 }
 
-/// Returns the first name of a special token that the template wrote at or after byte `at`, before the next message.
-std::optional<ByteRange> ChatTemplate::special_after(const Rendered& rendered, index at) const {
+/// Returns the first name of a special token that the template wrote at or after byte `at`, before the next message. After calls, whose
+/// marks may be special tokens too, it is the token that ends answers, or else the last one.
+std::optional<ByteRange> ChatTemplate::special_after(const Rendered& rendered, index at, bool has_calls) const {
   std::string_view markup;  // the template's text up to the next message
   std::size_t begin = 0;
   for (const TextPart& part : rendered.marked().parts()) {
@@ -315,9 +316,17 @@ std::optional<ByteRange> ChatTemplate::special_after(const Rendered& rendered, i
   }
   std::optional<ByteRange> found;
   for (const SpecialToken& token : program_->special) {  // the longest of several at one place comes first
-    const std::size_t first = markup.find(token.name);
-    if (first != std::string_view::npos && (!found || at + static_cast<index>(first) < found->first)) {
-      found = ByteRange{.first = at + static_cast<index>(first), .last = at + static_cast<index>(first + token.name.size())};
+    const bool is_end = token.id == end_;
+    const std::size_t first = has_calls && !is_end ? markup.rfind(token.name) : markup.find(token.name);
+    if (first == std::string_view::npos) {
+      continue;
+    }
+    const ByteRange range{.first = at + static_cast<index>(first), .last = at + static_cast<index>(first + token.name.size())};
+    if (has_calls && is_end) {
+      return range;
+    }
+    if (!found || (has_calls ? range.first > found->first : range.first < found->first)) {
+      found = range;
     }
   }
   return found;
@@ -332,7 +341,7 @@ ByteRange ChatTemplate::answer_in(const Rendered& rendered, const Conversation& 
     fail_input("the chat template does not write an empty answer behind its prompt, so there is nothing to learn");
   }
   ByteRange answer{.first = continues ? prompt.size() : content->first, .last = content ? content->last : prompt.size()};
-  if (const std::optional<ByteRange> end = special_after(rendered, answer.last)) {
+  if (const std::optional<ByteRange> end = special_after(rendered, answer.last, calls_tools(conversation.messages[message]))) {
     answer.last = end->last;
   }
   return answer;
@@ -344,7 +353,7 @@ std::vector<ByteRange> ChatTemplate::all_but_untrained(const Rendered& rendered,
   index begin = 0, end = 0;  // begin of the scored text before a message; end of the message before it
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::optional<ByteRange> content = rendered.message(i);
-    const index last = content ? special_after(rendered, content->last).value_or(*content).last : end;
+    const index last = content ? special_after(rendered, content->last, calls_tools(messages[i])).value_or(*content).last : end;
     if (!messages[i].learn.value_or(true)) {
       if (begin < end) {
         ranges.push_back({.first = begin, .last = end});

@@ -71,7 +71,7 @@ class ChatTemplate {
   class Rendered;
   jinja::Value variables_for(const Conversation& conversation, std::size_t count, bool asks, bool arguments_as_text) const;
   Rendered render(const Conversation& conversation, std::size_t count, bool asks) const;
-  std::optional<ByteRange> special_after(const Rendered& rendered, index at) const;
+  std::optional<ByteRange> special_after(const Rendered& rendered, index at, bool has_calls = false) const;
   ByteRange answer_in(const Rendered& rendered, const Conversation& conversation, std::size_t message) const;
   void require_all_written(const Message& message, std::string_view written, std::size_t number) const;
   std::vector<ByteRange> all_but_untrained(const Rendered& rendered, std::span<const Message> messages) const;

@@ -58,44 +58,80 @@ Grammar make_string(index least, std::optional<index> most) {
 }
 
 /// Matches the parts between an opening and a closing bracket.
-Grammar enclosed(const char* open, Grammar parts, const char* close) {
-  return any_of({sequence({literal(open), json_space(), std::move(parts), json_space(), literal(close)}), literal(concat(open, close))});
+Grammar enclosed(const char* open, Grammar parts, const char* close, const JsonForm& form) {
+  return any_of(
+      {sequence({literal(open), json_space(form), std::move(parts), json_space(form), literal(close)}), literal(concat(open, close))});
 }
 
 struct Values {
-  Grammar value, object, list;
+  Grammar value, object;
 };
 
+Values make_values(const JsonForm& form) {
+  const Rule value("a JSON value"), object("a JSON object"), list("a JSON list");
+  const Grammar text =
+      form.quote.empty() ? json_string() : shared(sequence({literal(form.quote), text_before({}, form.quote), literal(form.quote)}));
+  const Grammar field = sequence({form.quote.empty() ? text : bare_name(form), json_colon(form), reference(value)});
+  const auto some = [&](const Grammar& part) { return sequence({part, repeat(sequence({json_comma(form), part}), 0)}); };
+  const std::vector<std::pair<Rule, Grammar>> rules = {
+      {value, any_of({reference(object), reference(list), text, json_number(), json_word("true", form), json_word("false", form),
+                      json_word("null", form)})},
+      {object, enclosed("{", some(field), "}", form)},
+      {list, enclosed("[", some(reference(value)), "]", form)},
+  };
+  return {with_rules(reference(value), rules), with_rules(reference(object), rules)};  // both share their rules
+}
+
 const Values& values() {
-  static const Values all = [] {
-    const Rule value("a JSON value"), object("a JSON object"), list("a JSON list");
-    const Grammar field = sequence({json_string(), json_colon(), reference(value)});
-    const std::vector<std::pair<Rule, Grammar>> rules = {
-        {value,
-         any_of({reference(object), reference(list), json_string(), json_number(), literal("true"), literal("false"), literal("null")})},
-        {object, enclosed("{", sequence({field, repeat(sequence({json_comma(), field}), 0)}), "}")},
-        {list, enclosed("[", sequence({reference(value), repeat(sequence({json_comma(), reference(value)}), 0)}), "]")},
-    };
-    // The three share their rules.
-    return Values{with_rules(reference(value), rules), with_rules(reference(object), rules), with_rules(reference(list), rules)};
-  }();
+  static const Values all = make_values(kJsonForms[0]);
   return all;
 }
 
 }  // namespace
 
-Grammar json_space() {
+Grammar json_space(const JsonForm& form) {
   static const Grammar space = shared(optional(any_of({literal(" "), sequence({literal("\n"), repeat(literal(" "), 0, kMostIndent)})})));
-  return space;
+  return form.quote.empty() ? space : sequence({});
 }
 
-Grammar json_colon() { return sequence({literal(":"), optional(literal(" "))}); }
+Grammar json_colon(const JsonForm& form) { return form.quote.empty() ? sequence({literal(":"), optional(literal(" "))}) : literal(":"); }
 
-Grammar json_comma() { return sequence({literal(","), json_space()}); }
+Grammar json_comma(const JsonForm& form) { return sequence({literal(","), json_space(form)}); }
 
-Grammar json_value() { return values().value; }
-Grammar json_object() { return values().object; }
-Grammar json_list() { return values().list; }
+Grammar json_value(const JsonForm& form) { return form.quote.empty() ? values().value : make_values(form).value; }
+Grammar json_object(const JsonForm& form) { return form.quote.empty() ? values().object : make_values(form).object; }
+
+Grammar json_word(std::string_view word, const JsonForm& form) {
+  std::vector<Grammar> words = {literal(word)};
+  for (const JsonForm::Word& one : form.words) {
+    if (one.second == word) {
+      words.push_back(literal(one.first));
+    }
+  }
+  return words.size() == 1 ? words[0] : any_of(std::move(words));
+}
+
+Grammar json_name(const std::string& name, const JsonForm& form) {
+  const bool is_json = form.quote.empty();
+  return is_json || form.can_write_name(name) ? literal(is_json ? json_text(nlohmann::ordered_json(name)) : name) : any_of({});
+}
+
+Grammar bare_name(const JsonForm& form) {
+  std::vector<Range> others;
+  for (const char c : form.not_in_names) {
+    others.push_back({static_cast<char32_t>(c), static_cast<char32_t>(c)});
+  }
+  return repeat(one_character(other_characters(normal_ranges(std::move(others)))), 1);
+}
+
+Grammar text_before(std::vector<Grammar> parts, std::string_view end) {
+  if (parts.empty()) {
+    return text_without(end);
+  }
+  const Grammar any = repeat(one_character({{0, utf8::kLastCodePoint}}), 0);
+  parts.push_back(all_but(sequence({any, literal(end), any})));
+  return all_of(std::move(parts));
+}
 
 Grammar json_string(index least, std::optional<index> most) {
   static const Grammar any = shared(make_string(0, std::nullopt));
@@ -117,21 +153,25 @@ Grammar json_number() {
   return number;
 }
 
-Grammar json_constant(const nlohmann::ordered_json& value) {
+Grammar json_constant(const nlohmann::ordered_json& value, const JsonForm& form) {
   if (value.is_object() || value.is_array()) {
     std::vector<Separable> parts;
     for (const auto& [name, field] : value.items()) {
-      const Grammar part = json_constant(field);
-      parts.push_back({value.is_array() ? part : sequence({literal(json_text(nlohmann::ordered_json(name))), json_colon(), part})});
+      const Grammar part = json_constant(field, form);
+      parts.push_back({value.is_array() ? part : sequence({json_name(name, form), json_colon(form), part})});
     }
     const char* open = value.is_object() ? "{" : "[";
     const char* close = value.is_object() ? "}" : "]";
     if (parts.empty()) {
       return literal(concat(open, close));
     }
-    return sequence({literal(open), json_space(), separated(std::move(parts), json_comma()), json_space(), literal(close)});
+    return sequence({literal(open), json_space(form), separated(std::move(parts), json_comma(form)), json_space(form), literal(close)});
   }
-  return literal(json_text(value));
+  if (value.is_string() && !form.quote.empty()) {
+    const std::string& text = value.get_ref<const std::string&>();
+    return text.find(form.quote) == std::string::npos ? literal(concat(form.quote, text, form.quote)) : any_of({});
+  }
+  return value.is_boolean() || value.is_null() ? json_word(json_text(value), form) : literal(json_text(value));
 }
 
 Grammar json_character(const std::vector<Range>& ranges) {

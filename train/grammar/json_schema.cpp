@@ -1,6 +1,7 @@
 #include "train/grammar/json_schema.h"
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <map>
 #include <memory>
@@ -74,15 +75,26 @@ struct Demand {
   std::vector<std::shared_ptr<const Choice>> choices;
   bool is_impossible = false;
   bool has_reference = false;
+  bool has_tags = false;                          // the object whose properties are the arguments between tags
+  ArgumentTypes::value_type* argument = nullptr;  // the argument between tags whose value this is; null: not one
+
+  void note_types(unsigned types) const {
+    if (argument != nullptr) {
+      argument->second |= types;
+    }
+  }
 };
 
 class SchemaReader {
  public:
-  SchemaReader(const Json& root, const SchemaOptions& options)
-      : root_(root), options_(options), effort_(options.effort == nullptr ? own_effort_ : *options.effort) {}
+  SchemaReader(const Json& root, const SchemaOptions& options, ArgumentTypes known = {})
+      : root_(root), options_(options), known_(std::move(known)), effort_(options.effort == nullptr ? own_effort_ : *options.effort) {}
 
   Grammar read_all() {
-    Grammar start = read({&root_, &root_, "", ""}, 0);
+    Demand all;
+    all.has_tags = form_.has_tags();
+    add({&root_, &root_, "", ""}, all);
+    Grammar start = read(std::move(all), "", 0);
     if (has_no_text(start)) {
       refuse_schema("", "allows no value");
     }
@@ -99,6 +111,12 @@ class SchemaReader {
       report_progress();
     }
     return with_rules(with_name(std::move(start), ""), std::move(rules));
+  }
+
+  /// Returns the types of the arguments between tags.
+  ArgumentTypes read_types() {
+    read_all();
+    return types_;
   }
 
  private:
@@ -133,12 +151,6 @@ class SchemaReader {
     const std::string& name = options_.name;
     spend(1 + path.size() / 32, path);
     return named(std::move(grammar), name.empty() || path.empty() ? name + path : concat(name, path.starts_with('[') ? "" : ".", path));
-  }
-
-  Grammar read(const SchemaPlace& place, int level) {
-    Demand demand;
-    add(place, demand);
-    return read(std::move(demand), place.path, level);
   }
 
   /// The $ref and allOf that led to a schema, from the innermost to the outermost.
@@ -288,7 +300,7 @@ class SchemaReader {
       return reference(found->second);
     }
     if (demand.choices.empty()) {
-      return read_facts(demand.facts, path, level);
+      return read_facts(demand, path, level);
     }
     // Read each part of the first choice together with the other demands.
     const std::shared_ptr<const Choice> choice = demand.choices.front();
@@ -308,12 +320,12 @@ class SchemaReader {
   }
 
   /// Returns a key that distinguishes a demand from others.
-  static std::vector<std::pair<const Json*, bool>> key_of(const Demand& demand) {
-    std::vector<std::pair<const Json*, bool>> key;
+  static std::vector<std::pair<const void*, bool>> key_of(const Demand& demand) {
+    std::vector<std::pair<const void*, bool>> key{{demand.argument, demand.has_tags}};
     for (const SchemaPlace& fact : demand.facts) {
       key.emplace_back(fact.schema, fact.without_null);
     }
-    std::ranges::sort(key);
+    std::sort(key.begin() + 1, key.end());
     for (const std::shared_ptr<const Choice>& choice : demand.choices) {
       key.emplace_back(nullptr, choice->is_one_of);
       for (const SchemaPlace& part : choice->parts) {
@@ -334,35 +346,40 @@ class SchemaReader {
     return types;
   }
 
-  Grammar read_facts(const std::vector<SchemaPlace>& facts, const std::string& path, int level) {
+  Grammar read_facts(const Demand& demand, const std::string& path, int level) {
+    const std::vector<SchemaPlace>& facts = demand.facts;
     if (std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
-      return read_values(facts);
+      return read_values(demand);
     }
     const unsigned types = types_of(facts, path);
+    demand.note_types(types);
     if (types == kAllTypes && std::ranges::none_of(facts, has_type_keyword)) {
-      return json_value();
+      return demand.argument == nullptr ? json_value(inner_) : text_before({}, form_.end_of_value());
     }
     std::vector<Grammar> ways;
     if ((types & kObject) != 0) {
-      ways.push_back(read_object(facts, path, level));
+      ways.push_back(read_object(facts, path, level, demand.has_tags));
     }
     if ((types & kArray) != 0) {
       ways.push_back(read_list(facts, level));
     }
     if ((types & kString) != 0) {
-      ways.push_back(read_string(facts, path));
+      ways.push_back(read_string(facts, path, demand.argument));
     }
     if ((types & kNumber) != 0) {
       ways.push_back(read_number(facts, path, (types & kFraction) == 0));
     }
     if ((types & kBoolean) != 0) {
-      ways.push_back(any_of({literal("true"), literal("false")}));
+      ways.push_back(any_of({json_word("true", form_of(demand)), json_word("false", form_of(demand))}));
     }
     if ((types & kNull) != 0) {
-      ways.push_back(literal("null"));
+      ways.push_back(json_word("null", form_of(demand)));
     }
     return ways_of(std::move(ways));
   }
+
+  /// Returns the form of a value's words. A form with tags has its own words only for arguments.
+  const JsonForm& form_of(const Demand& demand) const { return demand.argument == nullptr ? inner_ : form_; }
 
   /// Returns the types of answers. Without `type`, the keywords must all be about one type, which is then the type.
   static unsigned types_of(const std::vector<SchemaPlace>& facts, const std::string& path) {
@@ -433,10 +450,14 @@ class SchemaReader {
     return order;
   }
 
-  Grammar read_values(const std::vector<SchemaPlace>& facts) {
+  Grammar read_values(const Demand& demand) {
+    const std::vector<SchemaPlace>& facts = demand.facts;
     const SchemaPlace& first = *std::ranges::find_if(facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); });
     const std::string path = first.at(first.has("enum") ? "enum" : "const");
     const std::vector<const Json*> values = values_of(facts);
+    if (demand.has_tags) {
+      refuse_schema(path, "is not supported for all arguments together in the form of this model's calls: list the values of each of them");
+    }
     if (values.empty() && facts.size() == 1) {
       refuse_schema(path, "has no value that the keywords beside it allow");
     }
@@ -445,8 +466,11 @@ class SchemaReader {
     for (const Json* const value : values) {
       count(1 + (value->is_structured() ? value->size() : 0), path);
       types |= type_of_value(*value);
-      ways.push_back(json_constant(*value));
+      const bool is_raw = demand.argument != nullptr && value->is_string();
+      ways.push_back(is_raw ? raw_string({literal(value->get_ref<const std::string&>())}, *demand.argument)
+                            : json_constant(*value, value->is_structured() ? inner_ : form_of(demand)));
     }
+    demand.note_types(types);
     for (const SchemaPlace& fact : facts) {
       for (const TypeKeyword& keyword : type_keywords()) {
         if (fact.has(keyword.name) && (keyword.types & types) != 0) {
@@ -531,7 +555,7 @@ class SchemaReader {
     }
     NameRule rule{.is_impossible = demand.is_impossible || (types_of_keywords(demand.facts) & kString) == 0};
     if (std::ranges::any_of(demand.facts, [](const SchemaPlace& fact) { return fact.has("enum") || fact.has("const"); })) {
-      read_values(demand.facts);  // refuses unsupported values
+      read_values(demand);  // refuses unsupported values
       rule.names.emplace();
       for (const Json* const value : values_of(demand.facts)) {
         if (value->is_string()) {
@@ -544,18 +568,15 @@ class SchemaReader {
     return rule;
   }
 
-  /// Returns the JSON text of a name under a rule.
-  static Grammar name_text(const std::string& name, const NameRule& rule) {
-    if (rule.parts.empty()) {
-      return literal(json_text(Json(name)));
-    }
+  /// Returns the text of a name under a rule.
+  static Grammar name_text(const std::string& name, const NameRule& rule, bool is_bare) {
     std::vector<Grammar> parts = rule.parts;
     parts.push_back(literal(name));
-    return quoted(parts);
+    return is_bare ? all_of(std::move(parts)) : rule.parts.empty() ? json_name(name) : quoted(parts);
   }
 
-  /// Returns the JSON texts of names other than the listed ones.
-  static Grammar other_name_texts(const Names& names, const NameRule& rule) {
+  /// Returns the texts of names other than the listed ones.
+  Grammar other_name_texts(const Names& names, const NameRule& rule, bool is_bare) const {
     std::vector<Grammar> parts = rule.parts;
     if (!names.listed.empty()) {
       std::vector<Grammar> known;
@@ -563,6 +584,10 @@ class SchemaReader {
         known.push_back(literal(one.name));
       }
       parts.push_back(all_but(any_of(std::move(known))));
+    }
+    if (is_bare) {
+      parts.push_back(bare_name(form_));
+      return all_of(std::move(parts));
     }
     return parts.empty() ? json_string() : quoted(parts);
   }
@@ -661,6 +686,12 @@ class SchemaReader {
       }
       std::erase_if(names.listed, [&](const Names::Name& one) { return !allowed.contains(one.name); });
     }
+    if (inner_.sorts_names) {
+      const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+      std::ranges::stable_sort(names.listed, [&](const Names::Name& a, const Names::Name& b) {
+        return std::ranges::lexicographical_compare(a.name, b.name, {}, lower, lower);
+      });
+    }
     return names;
   }
 
@@ -676,7 +707,7 @@ class SchemaReader {
     }
   }
 
-  Grammar read_object(const std::vector<SchemaPlace>& facts, const std::string& path, int level) {
+  Grammar read_object(const std::vector<SchemaPlace>& facts, const std::string& path, int level, bool has_tags) {
     // Read the keywords.
     Demand of_others;
     for (const SchemaPlace& fact : facts) {
@@ -688,33 +719,49 @@ class SchemaReader {
     const NameRule rule = name_rule(facts);
     const Names names = names_of(facts, path, rule, !of_others.is_impossible);
     const Bounds size = bounds_of(facts, "minProperties", "maxProperties");
-    if (names.listed.empty() && names.has_others && !limits_others && rule.parts.empty() && size.least == 0 && size.most < 0) {
-      return json_object();
+    if (!has_tags && names.listed.empty() && names.has_others && !limits_others && rule.parts.empty() && size.least == 0 && size.most < 0) {
+      return json_object(inner_);
     }
+    const bool is_bare = has_tags || !inner_.quote.empty();
+    const auto field_of = [&](Grammar name, Grammar value) {
+      return has_tags ? sequence({literal(form_.name_begin), std::move(name), literal(form_.name_end), std::move(value),
+                                  literal(form_.value_end)})
+                      : sequence({std::move(name), json_colon(inner_), std::move(value)});
+    };
 
     // Read the properties in their order, then those that are only required, then others.
     std::vector<Separable> parts;
     for (const Names::Name& one : names.listed) {
       count(one.name.size(), one.path);
-      const Grammar value = rule.is_impossible ? nothing() : read(demand_of(facts, names.properties, one.name), one.path, level + 1);
+      if (is_bare && !form_.can_write_name(one.name)) {
+        refuse_schema(one.path, "has a name that calls of this model cannot write: use letters, digits and _");
+      }
+      Demand demand = demand_of(facts, names.properties, one.name);
+      demand.argument = has_tags ? &*types_.try_emplace(one.name).first : nullptr;
+      const Grammar value = rule.is_impossible ? nothing() : read(std::move(demand), one.path, level + 1);
       if (!has_no_text(value)) {
-        parts.push_back({with_name(sequence({name_text(one.name, rule), json_colon(), value}), one.path), !one.is_required});
+        parts.push_back({with_name(field_of(name_text(one.name, rule, is_bare), value), one.path), !one.is_required});
       } else if (one.is_required) {
         refuse_schema(one.path, "is required, but no value is allowed for it");
       }
     }
     check_size(size, names, std::ssize(parts), path);
+    of_others.argument = has_tags ? &*types_.try_emplace("").first : nullptr;
     const Grammar other = names.has_others ? read(std::move(of_others), names.others_path, level + 1) : nothing();
+    const Grammar comma = has_tags ? sequence({}) : json_comma(inner_), space = json_space(inner_);
     if (!has_no_text(other)) {
-      const Grammar field = shared(sequence({other_name_texts(names, rule), json_colon(), shared(other)}));
-      parts.push_back({with_name(sequence({field, repeat(sequence({json_comma(), field}), 0)}), names.others_path), true});
+      const Grammar field = shared(field_of(other_name_texts(names, rule, is_bare), shared(other)));
+      parts.push_back({with_name(sequence({field, repeat(sequence({comma, field}), 0)}), names.others_path), true});
     }
     const bool can_be_empty = std::ranges::all_of(parts, &Separable::is_optional) && size.least == 0;
+    if (has_tags) {
+      return parts.empty() && !can_be_empty ? nothing()
+                                            : sequence({separated(std::move(parts), comma, can_be_empty), literal(form_.close)});
+    }
     if (parts.empty()) {
       return can_be_empty ? literal("{}") : nothing();
     }
-    Grammar full =
-        sequence({literal("{"), json_space(), separated(std::move(parts), json_comma(), size.least == 0), json_space(), literal("}")});
+    Grammar full = sequence({literal("{"), space, separated(std::move(parts), comma, size.least == 0), space, literal("}")});
     return can_be_empty ? any_of({literal("{}"), std::move(full)}) : full;
   }
 
@@ -843,6 +890,21 @@ class SchemaReader {
         {literal("\""), spelled(parts.size() == 1 ? all_of({any_characters(), parts[0]}) : all_of(parts), json_character), literal("\"")});
   }
 
+  /// Returns the texts between tags that match all parts and that a reader does not take for a value of another type of the argument.
+  Grammar raw_string(std::vector<Grammar> parts, const ArgumentTypes::value_type& argument) const {
+    constexpr std::pair<unsigned, const char*> kTextsOfTypes[] = {{kNumber, R"(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)"},
+                                                                  {kBoolean, "[Tt]rue|[Ff]alse"},
+                                                                  {kNull, "null|None"},
+                                                                  {kObject, R"(\{[\s\S]*)"},
+                                                                  {kArray, R"(\[[\s\S]*)"}};
+    for (const auto& [type, texts] : kTextsOfTypes) {
+      if (const auto known = known_.find(argument.first); known != known_.end() && (known->second & type) != 0) {
+        parts.push_back(all_but(regex(texts)));
+      }
+    }
+    return text_before(std::move(parts), form_.end_of_value());
+  }
+
   Grammar expression(const SchemaPlace& fact, const char* keyword, const std::string& pattern, bool is_whole) {
     spend(pattern.size(), fact.at(keyword));
     try {
@@ -892,9 +954,9 @@ class SchemaReader {
     return parts;
   }
 
-  Grammar read_string(const std::vector<SchemaPlace>& facts, const std::string& path) {
+  Grammar read_string(const std::vector<SchemaPlace>& facts, const std::string& path, const ArgumentTypes::value_type* argument) {
     // Equal strings share their states.
-    std::string key;
+    std::string key = argument == nullptr ? "" : argument->first + '\n';
     for (const SchemaPlace& fact : facts) {
       for (const char* const keyword : {"minLength", "maxLength", "pattern", "format"}) {
         key += concat(fact.has(keyword) ? json_text(fact[keyword]) : "", '\n');
@@ -907,7 +969,11 @@ class SchemaReader {
     const bool has_expression =
         std::ranges::any_of(facts, [](const SchemaPlace& fact) { return fact.has("pattern") || fact.has("format"); });
     Grammar texts = nothing();
-    if (!has_expression) {
+    if (argument != nullptr) {
+      texts = raw_string(parts, *argument);
+    } else if (!inner_.quote.empty()) {
+      texts = sequence({literal(inner_.quote), text_before(parts, inner_.quote), literal(inner_.quote)});
+    } else if (!has_expression) {
       const Bounds size = bounds_of(facts, "minLength", "maxLength");
       texts = json_string(size.least, size.most < 0 ? std::nullopt : std::optional(size.most));
     } else if (parts.size() == 1) {
@@ -974,7 +1040,11 @@ class SchemaReader {
 
   const Json& root_;
   const SchemaOptions& options_;
-  std::map<std::vector<std::pair<const Json*, bool>>, Rule> rules_;                         // the key is key_of()
+  const JsonForm& form_ = options_.form;                                                    // of the arguments
+  const JsonForm& inner_ = form_.has_tags() ? kJsonForms[0] : form_;                        // of the values in them
+  ArgumentTypes known_;                                                                     // the types of the arguments between tags
+  ArgumentTypes types_;                                                                     // the same, as they are found
+  std::map<std::vector<std::pair<const void*, bool>>, Rule> rules_;                         // the key is key_of()
   std::deque<std::pair<Rule, Demand>> waiting_;                                             // rules that have no grammar so far
   std::vector<std::pair<std::shared_ptr<const Choice>, std::optional<unsigned>>> one_ofs_;  // to check when all has been read
   std::map<std::string, Grammar> strings_, numbers_;                                        // the key is made of their keywords
@@ -985,6 +1055,13 @@ class SchemaReader {
 
 }  // namespace
 
-Grammar json_schema(const Json& schema, const SchemaOptions& options) { return SchemaReader(schema, options).read_all(); }
+Grammar json_schema(const Json& schema, const SchemaOptions& options) {
+  return SchemaReader(schema, options, options.form.has_tags() ? argument_types(schema, options) : ArgumentTypes()).read_all();
+}
+
+ArgumentTypes argument_types(const Json& schema, SchemaOptions options) {
+  options.effort = nullptr;  // the schema is read again
+  return SchemaReader(schema, options).read_types();
+}
 
 }  // namespace dikkat

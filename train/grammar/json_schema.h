@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "train/grammar/grammar.h"
+#include "train/system/json_form.h"
 
 namespace dikkat {
 
@@ -32,6 +34,7 @@ struct SchemaOptions {
   std::string name{};                   // the schema's name for GrammarTooLarge: "tools.find.parameters"
   std::function<void()> on_progress{};  // called often; an exception of it ends the work
   SchemaEffort* effort = nullptr;       // shared by the schemas of one grammar
+  JsonForm form{};                      // how the texts are written; with tags, the schema's values are objects
 };
 
 /// Matches JSON texts that are valid under a JSON Schema. docs/SERVING.md lists the keywords. Others are refused by name, because a text
@@ -40,5 +43,11 @@ struct SchemaOptions {
 /// SchemaError, whose message has the path. Refuses a schema that needs too many states or too much work while reading it, which takes
 /// little memory and time.
 Grammar json_schema(const nlohmann::ordered_json& schema, const SchemaOptions& options = {});
+
+/// The types that the properties of an object may have, by name, as bits of SchemaType (schema_place.h). Others have the name "".
+using ArgumentTypes = std::map<std::string, unsigned>;
+/// Returns the types of arguments between tags. There, a text that is JSON of one of these types other than a string is this value, and
+/// every other text is a string. Throws SchemaError as json_schema() does.
+ArgumentTypes argument_types(const nlohmann::ordered_json& schema, SchemaOptions options);
 
 }  // namespace dikkat

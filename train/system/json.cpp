@@ -235,6 +235,9 @@ Json parse_json(std::string_view text, const JsonLimits& limits) {
   if (text.empty()) {  // the library's message differs between its releases
     throw wrong(1, "unexpected end of input; expected '[', '{', or a literal");
   }
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {  // the library takes it for the end of the text
+    throw wrong(nul + 1, "unexpected NUL; expected other characters");
+  }
   try {
     if constexpr (std::is_same_v<Json, nlohmann::ordered_json>) {
       if (ExactBuilder builder; json::sax_parse(text.begin(), text.end(), &builder)) {

@@ -1,11 +1,13 @@
 #include "train/chat/answer_format.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "tests/support/call_templates.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
 #include "train/text/byte_tokenizer.h"
@@ -24,9 +26,10 @@ std::string text_of(const AnswerFormat& form) {
     return form.why_no_calls;
   }
   const CallFormat& c = *form.calls;
-  return concat("begin ", c.begin, ", end ", c.end, ", keys ", c.name_key, ' ', c.arguments_key, ", list ", c.is_list, ", several ",
-                c.several, ", arguments first ", c.arguments_first, ", short ids ", c.short_ids, ", text ", c.open, '|', c.before, '|',
-                c.between, '|', c.after, '|', c.separator, '|', c.close);
+  return concat("begin ", c.begin, ", lead ", c.lead, ", end ", c.end, ", keys ", c.name_key, ' ', c.arguments_key, ", list ", c.is_list,
+                ", several ", c.several, ", arguments first ", c.arguments_first, ", short ids ", c.short_ids, ", text ", c.open, '|',
+                c.before, '|', c.between, '|', c.after, '|', c.separator, '|', c.close, ", last ", c.last, ", form ",
+                std::ranges::find(kJsonForms, c.arguments) - std::begin(kJsonForms));
 }
 std::string text_of(const CallFormat& calls) { return text_of(AnswerFormat{.calls = calls}); }
 
@@ -61,9 +64,26 @@ TEST(AnswerFormat, OfQwen) {
     EXPECT_EQ(form.think_begin, "<think>") << name;
     EXPECT_EQ(form.think_end, "</think>") << name;
   }
-  const AnswerFormat newer = form_of_file("qwen3_5_think");
-  EXPECT_FALSE(newer.calls);
-  EXPECT_TRUE(testing::names(newer.why_no_calls, {"JSON"}));
+  EXPECT_EQ(text_of(form_of_file("qwen3_5_think")), text_of(CallFormat{.begin = "<tool_call>",
+                                                                       .lead = "<function=",
+                                                                       .end = "</tool_call>",
+                                                                       .several = true,
+                                                                       .before = "<tool_call>\n<function=",
+                                                                       .between = ">\n",
+                                                                       .after = "\n</tool_call>",
+                                                                       .separator = "\n",
+                                                                       .arguments = kJsonForms[3]}));
+}
+
+TEST(AnswerFormat, OfFunctionGemma) {
+  EXPECT_EQ(text_of(form_of(testing::kFunctionGemma)), text_of(CallFormat{.begin = "<start_function_call>",
+                                                                          .lead = "call:",
+                                                                          .end = "<end_function_call>",
+                                                                          .several = true,
+                                                                          .before = "<start_function_call>call:",
+                                                                          .after = "<end_function_call>",
+                                                                          .last = "<start_function_response>",
+                                                                          .arguments = kJsonForms[1]}));
 }
 
 TEST(AnswerFormat, OfLlama) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/call_templates.h"
 #include "tests/support/throws.h"
 #include "train/chat/render_variables.h"
 #include "train/text/bpe_tokenizer.h"
@@ -149,6 +150,42 @@ TEST(ChatTemplate, IsATextForEachAnswerWhereReasoningIsDropped) {
   EXPECT_EQ(scored_text({texts[1]}), "<think>\nso\n</think>\n\ntwo<|im_end|>");
   EXPECT_TRUE(texts[1].text.find("why") == std::string::npos);
   EXPECT_EQ(form.learn({.messages = talk}, ScoredText::last_answer).size(), 1U);
+}
+
+// The marks of FunctionGemma's calls are special tokens, and an answer with calls ends with a token of its own. The texts are those of
+// jinja2.
+TEST(ChatTemplate, ScoresCallsToTheirEnds) {
+  const BpeTokenizer tokenizer = with_special({"<start_of_turn>", "<end_of_turn>", "<escape>", "<start_function_call>",
+                                               "<end_function_call>", "<start_function_declaration>", "<end_function_declaration>",
+                                               "<start_function_response>", "<end_function_response>", "<|im_start|>", "<|im_end|>"});
+  const Conversation talk{
+      .messages = {{"user", "Hi"},
+                   {.role = "assistant",
+                    .content = "So",
+                    .fields =
+                        R"({"tool_calls": [{"function": {"name": "add", "arguments": {"b": [1, "x", {"k": true}], "a": "1 <b>", "n": null,
+                                 "t": false, "f": 2.5}}}, {"function": {"name": "now", "arguments": {}}}]})"},
+                   {.role = "tool", .content = "3", .fields = R"({"name": "add"})"},
+                   {"assistant", "3!"}},
+      .tools = R"([{"type": "function", "function": {"name": "add", "description": "Adds"}}])"};
+  const std::string calls =
+      "So<start_function_call>call:add{a:<escape>1 <b><escape>,b:[1,<escape>x<escape>,{k:true}],f:2.5,n:None,t:false}<end_function_call>"
+      "<start_function_call>call:now{}<end_function_call><start_function_response>";
+  const std::vector<ChatText> gemma = ChatTemplate(TemplateName::own, testing::kFunctionGemma, tokenizer).learn(talk, ScoredText::answers);
+  ASSERT_EQ(gemma.size(), 1U);
+  EXPECT_EQ(
+      gemma[0].text,
+      "<start_of_turn>developer\n<start_function_declaration>declaration:add{description:<escape>Adds<escape>}<end_function_declaration>"
+      "<end_of_turn>\n<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n" +
+          calls + "response:add{value:<escape>3<escape>}<end_function_response>3!<end_of_turn>\n");
+  EXPECT_EQ(scored_text(gemma), calls + "3!<end_of_turn>");
+
+  const std::string tags =
+      "So\n<tool_call>\n<function=add>\n<parameter=b>\n[1, \"x\", {\"k\": true}]\n</parameter>\n<parameter=a>\n1 <b>\n</parameter>\n"
+      "<parameter=n>\nNone\n</parameter>\n<parameter=t>\nFalse\n</parameter>\n<parameter=f>\n2.5\n</parameter>\n</function>\n</tool_call>\n"
+      "<tool_call>\n<function=now>\n</function>\n</tool_call><|im_end|>";
+  const std::vector<ChatText> coder = ChatTemplate(TemplateName::own, testing::kQwenCoder, tokenizer).learn(talk, ScoredText::answers);
+  EXPECT_EQ(scored_text(coder), tags + "3!<|im_end|>");
 }
 
 TEST(ChatTemplate, RefusesWhatTheTemplateWouldDrop) {

@@ -162,7 +162,7 @@ TEST_F(Gpt2Grammar, ThreadsShareAGrammar) {
 
 TEST_F(Gpt2Grammar, MemoryIsBounded) {
   // Every nested list is a state of its own.
-  const auto grammar = over(json_list());
+  const auto grammar = over(json_value());
   const auto constraint = grammar->constraint();
   const Token open = tokenizer_->encode("[")[0];
   std::vector<float> logits(50257);
@@ -230,7 +230,7 @@ TEST(TokenGrammar, AVocabularyOfCharactersWritesOnlyTheseCharacters) {
     EXPECT_TRUE(is_complete && nlohmann::json::accept(walk)) << walk;
   }
   input_error_of([&] { over(literal("abd")); });
-  input_error_of([&] { over(json_list()); });
+  input_error_of([&] { over(json_object()); });
   input_error_of([&] { over(json_schema(ordered_json::parse(R"({"properties": {"z": {}}, "required": ["z"]})"))); });
   EXPECT_FALSE(over(json_schema(ordered_json::parse(R"({"properties": {"z": {}, "a": {}}})")))->can_continue("{\"z"));
 }

@@ -78,6 +78,7 @@ TEST(ParseJson, ReportsTheByteAndTheProblem) {
   EXPECT_TRUE(names(error(R"({"a": 1,})").problem, {"'}'"}));
   EXPECT_TRUE(names(error(R"({"a": 1,})").what(), {"JSON", "byte 9", "'}'"}));
   EXPECT_EQ(error("{\"\xFF\": 1}").byte, 3U);
+  EXPECT_EQ(error(std::string_view("5 \0x", 4)).byte, 3U);
   for (const std::string text : {"", " ", "[", R"({"a")", R"({"a": "x)", "[1,"}) {
     EXPECT_EQ(error(text).byte, text.size() + 1) << text;
     EXPECT_NE(error(text).problem, "") << text;

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/grammar/json_grammar.h"
 #include "train/grammar/json_schema.h"
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
@@ -14,33 +13,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr index kMostSpace = 8;  // characters of white space between marks
 
-/// Returns the characters that are not one of `characters`, which are ASCII and in ascending order.
-Grammar character_except(std::string_view characters) {
-  std::vector<utf8::Range> ranges;
-  char32_t first = 0;
-  for (const char c : characters) {
-    const auto code_point = static_cast<char32_t>(static_cast<unsigned char>(c));
-    if (first < code_point) {
-      ranges.push_back({first, code_point - 1});
-    }
-    first = code_point + 1;
-  }
-  ranges.push_back({first, 0xD7FF});
-  ranges.push_back({0xE000, utf8::kLastCodePoint});
-  return one_character(std::move(ranges));
+Grammar white_space(std::optional<index> most = kMostSpace) {
+  return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, most);
 }
 
-Grammar any_text() { return repeat(character_except(""), 0); }
-
-Grammar white_space() { return repeat(one_character({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}), 0, kMostSpace); }
-
-/// Returns the JSON of a tool's arguments. `effort` counts the work for all tools.
-Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress, SchemaEffort& effort) {
-  if (tool.parameters.empty()) {
-    return json_object();
-  }
+/// Returns the texts of a tool's arguments. `effort` counts the work for all tools.
+Grammar arguments_of(const Tool& tool, const JsonForm& form, const std::function<void()>& on_progress, SchemaEffort& effort) {
   const std::string field = concat("tools.", tool.name, ".parameters");
-  Json schema = parse_json<Json>(tool.parameters);
+  Json schema = tool.parameters.empty() ? Json::object() : parse_json<Json>(tool.parameters);
   const PartsFreer schema_freer(schema);
   const Json* const type = find_value(schema, "type");
   if (type != nullptr && *type != "object") {
@@ -52,7 +32,7 @@ Grammar arguments_of(const Tool& tool, const std::function<void()>& on_progress,
     add_field(schema, "type", "object");
   }
   try {
-    return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort});
+    return json_schema(schema, {.name = field, .on_progress = on_progress, .effort = &effort, .form = form});
   } catch (const SchemaError& error) {
     const std::string path = error.path().empty() ? field : concat(field, '.', error.path());
     throw ApiError(400, concat("the parameters of the tool ", tool.name, " cannot be used: ", error.what()), path, "invalid_value");
@@ -64,7 +44,7 @@ Grammar call_of(const CallFormat& form, const AnswerRules& rules) {
   SchemaEffort effort;
   std::vector<Grammar> calls;
   for (const Tool& tool : rules.tools.tools) {
-    Grammar arguments = arguments_of(tool, rules.on_progress, effort);
+    Grammar arguments = arguments_of(tool, form.arguments, rules.on_progress, effort);
     calls.push_back(form.arguments_first ? sequence({std::move(arguments), literal(form.between + tool.name)})
                                          : sequence({literal(tool.name + form.between), std::move(arguments)}));
   }
@@ -74,28 +54,18 @@ Grammar call_of(const CallFormat& form, const AnswerRules& rules) {
 /// Returns one call, or several if that is possible.
 Grammar calls_of(const CallFormat& form, const AnswerRules& rules) {
   const Grammar call = call_of(form, rules);
-  std::vector<Grammar> parts = {literal(form.open), call};
+  std::vector<Grammar> parts = {literal(form.open), call, literal(form.close)};
   if (form.several && rules.tools.several) {
-    parts.push_back(repeat(sequence({literal(form.separator), call}), 0));
+    parts.insert(parts.begin() + 2, repeat(sequence({literal(form.separator), call}), 0));
+    parts.push_back(optional(literal(form.last)));
   }
-  parts.push_back(literal(form.close));
   return sequence(std::move(parts));
-}
-
-/// Returns the texts that begin with the first character of `word` and then differ from it, or end before it ends.
-Grammar departing_from(const std::string& word) {
-  std::vector<Grammar> texts;
-  for (std::size_t i = 1; i < word.size(); ++i) {
-    texts.push_back(sequence({literal(word.substr(0, i)), optional(sequence({character_except(word.substr(i, 1)), any_text()}))}));
-  }
-  return any_of(std::move(texts));
 }
 
 /// Returns the texts that are not a call, where a call has no mark: those that do not begin as one.
 Grammar text_beside_bare_call(const CallFormat& form) {
-  const std::string tag = std::string(python_tag());
-  return sequence({white_space(), optional(any_of({sequence({character_except("\t\n\r <{"), any_text()}), departing_from(form.before),
-                                                   departing_from(tag)}))});
+  const Grammar any_text = repeat(one_character({{0, utf8::kLastCodePoint}}), 0);
+  return all_of({all_but(sequence({white_space(std::nullopt), any_of({literal(form.before), literal(python_tag())}), any_text}))});
 }
 
 /// Returns the answers of a model that decides whether it calls tools.

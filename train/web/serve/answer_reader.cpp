@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::string_view kSpaceAround = " \t\n\r";
 
-const CallFormat kNoCalls;
-
 std::size_t space_at_begin(std::string_view text) { return std::min(text.find_first_not_of(kSpaceAround), text.size()); }
 
 std::string_view without_space_at_begin(std::string_view text) { return text.substr(space_at_begin(text)); }
@@ -47,8 +45,7 @@ std::shared_ptr<const AnswerReader::Options> possible(AnswerReader::Options opti
 
 }  // namespace
 
-AnswerReader::AnswerReader(Options options)
-    : options_(possible(std::move(options))), scan_(options_->form->calls ? *options_->form->calls : kNoCalls, options_->tools) {
+AnswerReader::AnswerReader(Options options) : options_(possible(std::move(options))) {
   if (options_->reads_reasoning) {
     state_ = options_->begins_in_reasoning ? State::before_reasoning : State::begin;
   }
@@ -71,6 +68,7 @@ AnswerParts AnswerReader::finish() {
     case State::begin:
     case State::answer:
     case State::content:
+    case State::before_content:
       if (!options_->has_only_calls) {
         parts.content = rest_;
       }
@@ -85,7 +83,6 @@ AnswerParts AnswerReader::finish() {
       break;
     case State::before_reasoning:
     case State::before_answer:
-    case State::before_content:
     case State::after_item:
     case State::after_calls:
     case State::over: break;
@@ -109,7 +106,7 @@ bool AnswerReader::read(AnswerParts& parts) {
     case State::call: return read_call(parts);
     case State::after_item: return read_item_end();
     case State::after_calls: return read_calls_end();
-    case State::before_content: return skip_space(State::content);
+    case State::before_content: return read_last_mark();
     case State::over: break;
   }
   return false;
@@ -191,8 +188,15 @@ bool AnswerReader::read_list_begin(AnswerParts& parts) {
 }
 
 bool AnswerReader::read_name(AnswerParts& parts) {
-  const std::string_view between = without_space_around(form().between), text = rest_;
-  const std::size_t begin = space_at_begin(rest_);
+  const std::string_view between = without_space_around(form().between), lead = form().lead, text = rest_;
+  const std::string_view called = without_space_at_begin(rest_);
+  if (may_become(called, lead)) {
+    return false;
+  }
+  if (!called.starts_with(lead)) {
+    return fail(parts);
+  }
+  const std::size_t begin = text.size() - called.size() + lead.size();
   const std::size_t end = between.empty() ? text.find_first_of(" \t\n\r{", begin) : text.find(between, begin);
   if (end == std::string_view::npos) {
     const std::string_view name = text.substr(begin);
@@ -214,25 +218,27 @@ bool AnswerReader::read_call_begin(AnswerParts& parts) {
   if (space == rest_.size()) {
     return false;
   }
-  if (rest_[space] != '{') {
+  if (rest_[space] != '{' && !form().arguments.has_tags()) {
     return fail(parts);
   }
   keep_raw(space);
-  scan_ = CallScan(form(), options_->tools);
+  call_ = {};
   sent_ = 0;
   return enter(State::call);
 }
 
 bool AnswerReader::read_call(AnswerParts& parts) {
-  // Follow the object to its end.
-  switch (scan_.scan(rest_)) {
-    case CallScan::Progress::more:
+  // Follow the call to its end.
+  const auto types = options_->types.find(name_);
+  call_ = scan_call(rest_, form(), options_->tools, types == options_->types.end() ? nullptr : &types->second);
+  switch (call_.progress) {
+    case ScannedCall::Progress::more:
       if (options_->is_certain) {
         send_call(parts);
       }
       return false;
-    case CallScan::Progress::bad: return fail(parts);
-    case CallScan::Progress::complete: break;
+    case ScannedCall::Progress::bad: return fail(parts);
+    case ScannedCall::Progress::complete: break;
   }
 
   // Send the parts that were not sent.
@@ -249,7 +255,7 @@ bool AnswerReader::read_call(AnswerParts& parts) {
   }
 
   // Read what follows.
-  drop(scan_.end());
+  drop(call_.end);
   raw_.clear();
   name_.clear();
   is_announced_ = false;
@@ -277,6 +283,15 @@ bool AnswerReader::read_calls_end() {
     drop(rest_.size() - text.size() + mark.size());
   }
   return enter(State::before_content);
+}
+
+bool AnswerReader::read_last_mark() {
+  const std::string& mark = form().last;
+  drop(space_at_begin(rest_));
+  if (rest_.empty() || may_become(rest_, mark)) {
+    return false;
+  }
+  return enter(!mark.empty() && rest_.starts_with(mark) ? State::over : State::content);
 }
 
 /// Leaves out white space, and continues with the first other byte.
@@ -308,7 +323,7 @@ bool AnswerReader::fail(AnswerParts& parts) {
 
 /// Adds the part of a call that has come since the last time.
 void AnswerReader::send_call(AnswerParts& parts) {
-  const std::string_view arguments = scan_.arguments(rest_);
+  const std::string& arguments = call_.arguments;
   if (name().empty() || (!arguments.empty() && arguments.front() != '{')) {
     return;  // arguments that are a text are read when they are complete
   }
@@ -317,22 +332,22 @@ void AnswerReader::send_call(AnswerParts& parts) {
     is_announced_ = true;
   }
   if (arguments.size() > sent_) {
-    parts.calls.push_back({.number = calls_ - 1, .arguments = std::string(arguments.substr(sent_))});
+    parts.calls.push_back({.number = calls_ - 1, .arguments = arguments.substr(sent_)});
     sent_ = arguments.size();
   }
 }
 
-/// Returns the arguments of the complete object as JSON; nullopt if it is not a call.
+/// Returns the complete arguments as JSON; nullopt if this is not a call.
 std::optional<std::string> AnswerReader::complete_arguments() const {
-  if (!try_json(std::string_view(rest_).substr(0, scan_.end())) || name().empty()) {
+  const std::string& arguments = call_.arguments;
+  if (name().empty() || !try_json(form().name_key.empty() ? arguments : std::string_view(rest_).substr(0, call_.end))) {
     return std::nullopt;
   }
-  const std::string_view arguments = scan_.arguments(rest_);
   if (arguments.empty()) {  // after a mark, a call may have none
     return form().begin.empty() ? std::nullopt : std::optional<std::string>("{}");
   }
   if (!arguments.starts_with('"')) {
-    return std::string(arguments);
+    return arguments;
   }
   std::string text = parse_json(arguments).get<std::string>();  // the text of an object
   const std::optional<nlohmann::json> object = try_json(text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,13 +35,14 @@ struct AnswerParts {
 class AnswerReader {
  public:
   struct Options {
-    const AnswerFormat* form = nullptr;  // must outlive the reader
-    bool reads_reasoning = false;        // between its marks, at the beginning
-    bool begins_in_reasoning = false;    // the prompt ends with the mark
-    std::vector<std::string> tools{};    // the names that can be called; empty: no calls are read
-    bool several = false;                // whether more than one call is read, if the form has more
-    bool is_certain = false;             // every call is well-formed, so its parts are given as they come, and a part of one is no content
-    bool has_only_calls = false;         // the answer has no content: what may become a mark is a part of one
+    const AnswerFormat* form = nullptr;            // must outlive the reader
+    bool reads_reasoning = false;                  // between its marks, at the beginning
+    bool begins_in_reasoning = false;              // the prompt ends with the mark
+    std::vector<std::string> tools{};              // the names that can be called; empty: no calls are read
+    std::map<std::string, ArgumentTypes> types{};  // of the arguments of tools, by the tool's name; others may have any type
+    bool several = false;                          // whether more than one call is read, if the form has more
+    bool is_certain = false;      // every call is well-formed, so its parts are given as they come, and a part of one is no content
+    bool has_only_calls = false;  // the answer has no content: what may become a mark is a part of one
   };
 
   explicit AnswerReader(Options options);
@@ -65,11 +67,11 @@ class AnswerReader {
     content,
     before_list,
     before_name,  // the name of a call, which is not in its object
-    before_call,  // the object of a call
+    before_call,  // the object or the arguments of a call
     call,
     after_item,      // after a call in a list
     after_calls,     // the mark after a call, or after a list of calls, may follow
-    before_content,  // white space after calls
+    before_content,  // white space after calls, and the mark after the last one
     over
   };
 
@@ -84,11 +86,12 @@ class AnswerReader {
   bool read_call(AnswerParts& parts);
   bool read_item_end();
   bool read_calls_end();
+  bool read_last_mark();
   bool skip_space(State next);
   bool read(AnswerParts& parts);
 
   const CallFormat& form() const { return *options_->form->calls; }
-  const std::string& name() const { return name_.empty() ? scan_.name() : name_; }
+  const std::string& name() const { return name_.empty() ? call_.name : name_; }
   bool enter(State state);
   void drop(std::size_t bytes) { rest_.erase(0, bytes); }
   void keep_raw(std::size_t bytes);
@@ -97,11 +100,11 @@ class AnswerReader {
   void send_call(AnswerParts& parts);
   std::optional<std::string> complete_arguments() const;
 
-  std::shared_ptr<const Options> options_;  // scan_ refers to it
+  std::shared_ptr<const Options> options_;
   State state_ = State::answer;
   std::string rest_;  // text that was not read yet
   std::string raw_;   // bytes of a call before its object: content, if the call is not well-formed
-  CallScan scan_;
+  ScannedCall call_;
   std::string name_;           // of the call, if it is not in the object
   std::size_t sent_ = 0;       // bytes of the arguments in earlier parts
   bool is_announced_ = false;  // whether the call's name was in a part

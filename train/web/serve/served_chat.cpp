@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/grammar/json_schema.h"
 #include "train/system/json.h"
 #include "train/web/serve/api_error.h"
 
@@ -84,8 +85,11 @@ std::vector<Token> marks_of(const ServedModel& model, bool calls) {
   const AnswerFormat& form = model.answers;
   std::string text = form.think_begin + '\n' + form.think_end;
   if (calls && form.calls) {
-    text += concat('\n', form.calls->open, '\n', form.calls->before, '\n', form.calls->between, '\n', form.calls->after, '\n',
-                   form.calls->separator, '\n', form.calls->close, '\n', form.calls->begin.empty() ? python_tag() : "");
+    const CallFormat& one = *form.calls;
+    const JsonForm& arguments = one.arguments;
+    text += concat('\n', one.open, '\n', one.before, '\n', one.between, '\n', one.after, '\n', one.separator, '\n', one.close, '\n',
+                   one.last, '\n', arguments.quote, '\n', arguments.name_begin, '\n', arguments.name_end, '\n', arguments.value_end, '\n',
+                   arguments.close, '\n', one.begin.empty() ? python_tag() : "");
   }
   std::vector<Token> marks;
   for (const SpecialToken& token : model.tokenizer.special_tokens()) {
@@ -115,6 +119,11 @@ std::optional<AnswerReader> reader_of(const ServedModel& model, const ApiRequest
   options.is_certain = request.options.constraint && (is_marked || request.tools.choice == ToolChoice::required);
   for (const Tool& tool : request.tools.tools) {
     options.tools.push_back(tool.name);
+    if (!tool.parameters.empty() && model.answers.calls->arguments.has_tags()) {
+      Json schema = parse_json<Json>(tool.parameters);
+      const PartsFreer schema_freer(schema);
+      options.types[tool.name] = argument_types(schema, {.form = model.answers.calls->arguments});
+    }
   }
   return AnswerReader(std::move(options));
 }

@@ -34,6 +34,24 @@ const AnswerFormat kListed{.calls = CallFormat{.begin = "[CALLS]",
                                                .separator = ", ",
                                                .close = "]"}};
 
+const AnswerFormat kEscaped{.calls = CallFormat{.begin = "<c>",
+                                                .lead = "call:",
+                                                .end = "</c>",
+                                                .several = true,
+                                                .before = "<c>call:",
+                                                .after = "</c>",
+                                                .last = "<r>",
+                                                .arguments = kJsonForms[1]}};
+const AnswerFormat kTagged{.calls = CallFormat{.begin = "<c>",
+                                               .lead = "<function=",
+                                               .end = "</c>",
+                                               .several = true,
+                                               .before = "<c>\n<function=",
+                                               .between = ">\n",
+                                               .after = "\n</c>",
+                                               .separator = "\n",
+                                               .arguments = kJsonForms[3]}};
+
 AnswerFormat thinking(AnswerFormat form) {
   form.think_begin = "<think>";
   form.think_end = "</think>";
@@ -100,10 +118,98 @@ TEST(AnswerGrammar, LeavesTheChoiceToTheModel) {
                {"<call>", "a <call>b</call>", kAddCall + "<call>"});
   expect_texts(kMarked, {.tools = one}, {"a", kAddCall, "a" + kAddCall + "b"}, {kAddCall + kAddCall});
   expect_texts(kUnmarked, {.tools = several},
-               {"", " ", "a", "<b>", "{", "{\"city\": 1}", "{}", "<|", "<|python", "Say {\"name\": \"add\"",
+               {"", " ", "a", "            <b>", "<b>", "{", "{\"city\": 1}", "{}", "<|", "<|python", "Say {\"name\": \"add\"",
                 R"({"name": "add", "parameters": {"a": 1}})", R"( <|python_tag|>{"name": "now", "parameters": {}})"},
                {R"({"name": "sub")", R"({"name": "add", "parameters": {}})", R"( {"name": "add", "parameters": {}})",
-                R"({"name": "add", "parameters": {"a": 1}} so)", "<|python_tag|>print(1)"});
+                R"({"name": "add", "parameters": {"a": 1}} so)", "<|python_tag|>print(1)", "            <|python_tag|>"});
+}
+
+/// A tool whose arguments have values of all kinds.
+ToolRequest find_tool(ToolChoice choice) {
+  return {.choice = choice,
+          .tools = {
+              {"find", R"({"properties": {"what": {"type": "string", "minLength": 2}, "Limit": {"type": ["integer", "null"], "maximum": 20},
+                               "all": {"type": "boolean"}, "by": {"enum": ["name", "age"]}, "in": {"type": "array", "items": {"type": "string"}},
+                               "more": {"type": "object", "properties": {"k": {"type": "boolean"}}}}, "required": ["what"]})"},
+              {"now", ""}}};
+}
+
+TEST(AnswerGrammar, WritesArgumentsWithMarkedStrings) {
+  const ToolRequest required = find_tool(ToolChoice::required), free = find_tool(ToolChoice::automatic);
+  const auto call = [](const std::string& arguments) { return concat("<c>call:find{", arguments, "}</c>"); };
+  expect_texts(
+      kEscaped, {.tools = required},
+      {call("what:<escape>a\"}\n<esc<escape>"),
+       call("all:true,by:<escape>age<escape>,in:[<escape>a<escape>,<escape><escape>],Limit:-7,more:{k:false},what:<escape>ab<escape>"),
+       call("Limit:None,what:<escape>ab<escape>"), call("what:<escape>ab<escape>") + call("what:<escape>cd<escape>"),
+       call("what:<escape>ab<escape>") + "<r>", "<c>call:now{}</c>", "<c>call:now{x:[1,{y:null}],z:<escape>\"<escape>}</c>"},
+      {"", call(""), call("what:ab"), call("what:\"ab\""), call("what:<escape>a<escape>"), call("what: <escape>ab<escape>"),
+       call("what:<escape>ab<escape>,all:true"), call("Limit:21,what:<escape>ab<escape>"),
+       call("by:<escape>size<escape>,what:<escape>ab<escape>"), call("what:<escape>ab<escape>") + "<r><r>", "<c>call:now{\"x\":1}</c>",
+       "<c>call:now{x:y}</c>"});
+  expect_texts(kEscaped, {.tools = free},
+               {"a <c", "Well. " + call("what:<escape>ab<escape>") + "<r>", call("what:<escape>ab<escape>") + " so"},
+               {"a <c>b", "<c>find{}"});
+}
+
+TEST(AnswerGrammar, WritesArgumentsBetweenTags) {
+  const ToolRequest required = find_tool(ToolChoice::required);
+  const auto tag = [](const char* name, const std::string& value) { return concat("<parameter=", name, ">\n", value, "\n</parameter>\n"); };
+  const auto call = [](const std::string& arguments) { return concat("<c>\n<function=find>\n", arguments, "</function>\n</c>"); };
+  const std::string what = tag("what", "12");
+  expect_texts(
+      kTagged, {.tools = required},
+      {call(what), call(tag("what", "a \"b\"\n\n<parameter=x>\n</parameter")), call(what + tag("Limit", "12") + tag("all", "True")),
+       call(what + tag("Limit", "None") + tag("all", "false") + tag("by", "name") + tag("in", "[\"a\", \"b\"]") +
+            tag("more", "{\"k\": true}")),
+       call(what) + "\n" + call(what), "<c>\n<function=now>\n</function>\n</c>",
+       "<c>\n<function=now>\n<parameter=a b>\n[1\n</parameter>\n</function>\n</c>"},
+      {"", call(""), call(tag("what", "a")), call(tag("all", "true")), call(what + what), call(what + tag("Limit", "21")),
+       call(what + tag("Limit", "\"2\"")), call(what + tag("by", "\"name\"")), call(what + tag("in", "[True]")),
+       call(what + tag("more", "{\"k\": True}")), call("<parameter=what>\n12</parameter>\n"), call(tag("what", "x\n</parameter>\ny")),
+       "<c>\n<function=now>\n<parameter=a>b>\n1\n</parameter>\n</function>\n</c>"});
+}
+
+TEST(AnswerGrammar, AStringBetweenTagsIsNeverReadAsAnotherValue) {
+  const auto expect_values = [](const char* schema, const std::vector<std::string>& values, const std::vector<std::string>& others,
+                                const char* more = "") {
+    const ToolRequest tools{.choice = ToolChoice::required,
+                            .tools = {{"f", concat(R"({"properties": {"v": )", schema, R"(}, "required": ["v"])", more, '}')}}};
+    const auto texts = [](const std::vector<std::string>& of) {
+      std::vector<std::string> made;
+      for (const std::string& value : of) {
+        made.push_back(concat("<c>\n<function=f>\n<parameter=v>\n", value, "\n</parameter>\n</function>\n</c>"));
+      }
+      return made;
+    };
+    expect_texts(kTagged, {.tools = tools}, texts(values), texts(others));
+  };
+  expect_values(R"({"type": ["string", "null"]})", {"", "a", "5", "{", "null", "None", "nulls"}, {});
+  expect_values(R"({"anyOf": [{"type": "string", "maxLength": 3}, {"type": "integer", "maximum": 9}]})",
+                {"5", "abc", "5a", "-", "05", "{}"}, {"10", "1.5", "abcd"});
+  expect_values(R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "boolean"}}, {"const": true}]})",
+                {"x", "[true, false]", "true", "True", "truer", "5"}, {"[1]", "[x", "false"});
+  expect_values(R"({"enum": ["5", 6, "x", null]})", {"6", "x", "None"}, {"5", "7", "\"x\""});
+  expect_values(R"({"$ref": "#/$defs/a"})", {"a", "aa"}, {"", "b", "\"a\""}, R"(, "$defs": {"a": {"type": "string", "pattern": "^a+$"}})");
+  expect_values("{}", {"", "x", "[1", "5"}, {"a\n</parameter>b"});
+}
+
+TEST(AnswerGrammar, RefusesWhatAFormCannotWrite) {
+  const auto refusal = [](const AnswerFormat& form, const char* schema) -> std::string {
+    try {
+      answer_grammar(form, {.tools = {.choice = ToolChoice::required, .tools = {{"f", schema}}}});
+      return "accepted";
+    } catch (const ApiError& error) {
+      return error.param();
+    }
+  };
+  const char* const name = R"({"properties": {"a:b": {"type": "null"}}})";
+  EXPECT_EQ(refusal(kEscaped, name), "tools.f.parameters.properties.a:b");
+  EXPECT_EQ(refusal(kTagged, name), "accepted");
+  EXPECT_EQ(refusal(kMarked, name), "accepted");
+  const char* const whole = R"({"type": "object", "enum": [{"a": 1}]})";
+  EXPECT_EQ(refusal(kTagged, whole), "tools.f.parameters.enum");
+  EXPECT_EQ(refusal(kEscaped, whole), "accepted");
 }
 
 TEST(AnswerGrammar, ReasoningComesFirst) {

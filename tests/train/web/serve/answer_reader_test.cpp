@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/base/error.h"
+#include "train/grammar/schema_place.h"
 
 namespace dikkat::serve {
 namespace {
@@ -39,6 +40,26 @@ const AnswerFormat kSplit{.calls = CallFormat{.begin = "<call>",
                                               .between = "<args>",
                                               .after = "</call>",
                                               .separator = "\n"}};
+
+const AnswerFormat kGemma{.calls = CallFormat{.begin = "<start_function_call>",
+                                              .lead = "call:",
+                                              .end = "<end_function_call>",
+                                              .several = true,
+                                              .before = "<start_function_call>call:",
+                                              .after = "<end_function_call>",
+                                              .last = "<start_function_response>",
+                                              .arguments = kJsonForms[1]}};
+const AnswerFormat kCoder{.think_begin = "<think>",
+                          .think_end = "</think>",
+                          .calls = CallFormat{.begin = "<tool_call>",
+                                              .lead = "<function=",
+                                              .end = "</tool_call>",
+                                              .several = true,
+                                              .before = "<tool_call>\n<function=",
+                                              .between = ">\n",
+                                              .after = "\n</tool_call>",
+                                              .separator = "\n",
+                                              .arguments = kJsonForms[3]}};
 
 /// Parts of one kind, joined: "(reasoning)content[name arguments][name arguments]".
 struct Joined {
@@ -111,6 +132,12 @@ std::string hermes(const std::string& text) { return read(options_of(kHermes), t
 std::string bare(const std::string& text) { return read(options_of(kBare), text); }
 std::string list(const std::string& text) { return read(options_of(kList), text); }
 std::string split(const std::string& text) { return read(options_of(kSplit), text); }
+std::string gemma(const std::string& text) { return read(options_of(kGemma), text); }
+std::string coder(const std::string& text) {
+  AnswerReader::Options options = options_of(kCoder);
+  options.types["add"] = {{"a", kString}, {"b", kNumber}};
+  return read(options, text);
+}
 
 const std::string kAdd = R"(<tool_call>
 {"name": "add", "arguments": {"a": 1, "b": "}\"{"}}
@@ -213,6 +240,40 @@ TEST(AnswerReader, ReadsANameBeforeTheArguments) {
   }
 }
 
+TEST(AnswerReader, ReadsCallsWithMarkedStrings) {
+  const std::string call = "<start_function_call>call:add{a:<escape>x}<end<escape>,b:2}<end_function_call>",
+                    read = R"([add {"a":"x}<end","b":2}])";
+  EXPECT_EQ(gemma(call), read);
+  EXPECT_EQ(gemma("Let me see.\n" + call + call + "<start_function_response>"), "Let me see." + read + read);
+  EXPECT_EQ(gemma(call + "<start_function_response>response:add{value:3}<end_function_response>more"), read) << "the answer has ended";
+  EXPECT_EQ(gemma(call + " So <start"), "So <start" + read);
+  EXPECT_EQ(gemma(call + "<start"), "<start" + read) << "it could have become the mark";
+  EXPECT_EQ(gemma("<start_function_call>call:get_time{}<end_function_call>"), "[get_time {}]");
+  for (const char* text :
+       {"<start_function_call>", "<start_function_call>add{}", "<start_function_call>call:sub{}<end_function_call>",
+        "<start_function_call>call:add{a:<escape>x}<end_function_call>", "<start_function_call>call:add{a:b}<end_function_call>",
+        "<start_function_call>call:add{a}<end_function_call>", "<start_function_call>call:add(1)"}) {
+    EXPECT_EQ(gemma(text), text);
+  }
+}
+
+TEST(AnswerReader, ReadsCallsBetweenTags) {
+  const std::string call =
+      "<tool_call>\n<function=add>\n<parameter=a>\n1\n2\n</parameter>\n<parameter=b>\n-3.5\n</parameter>\n</function>\n</tool_call>";
+  const std::string read = R"([add {"a":"1\n2","b":-3.5}])";
+  EXPECT_EQ(coder(call), read);
+  EXPECT_EQ(coder("<think>\nHm\n</think>\n\nLet me see.\n\n" + call + "\n" + call + "\nSo"), "(Hm)Let me see.So" + read + read);
+  EXPECT_EQ(coder("<tool_call>\n<function=get_time>\n</function>\n</tool_call>"), "[get_time {}]");
+  EXPECT_EQ(coder("<tool_call><function=get_time><parameter=z>\n[1]\n</parameter></function></tool_call>"), "[get_time {\"z\":[1]}]")
+      << "a name of any type, and other white space";
+  for (const char* text :
+       {"<tool_call>", "<tool_call>\n<function=sub>\n</function>\n</tool_call>", "<tool_call>\n<function=add>\n{\"a\": 1}\n</tool_call>",
+        "<tool_call>\n<function=add>\n<parameter=b>\nx\n</parameter>\n</function>\n</tool_call>",
+        "<tool_call>\n<function=add>\n<parameter=a>\nx</parameter>\n</function>", "<tool_call>\n{\"name\": \"add\", \"arguments\": {}}"}) {
+    EXPECT_EQ(coder(text), text);
+  }
+}
+
 TEST(AnswerReader, OneCallEndsTheAnswerWhereOnlyOneIsWanted) {
   AnswerReader::Options one = options_of(kHermes);
   one.several = false;
@@ -253,6 +314,28 @@ TEST(AnswerReader, GivesArgumentsAsTheyComeWhereTheyAreCertain) {
             (std::vector<CallPart>{{.number = 1, .name = "get_time"}, {.number = 1, .arguments = "{"}}));
   EXPECT_TRUE(reader.finish().content.empty()) << "a length or a stop string ended the call";
   EXPECT_FALSE(reader.has_calls()) << "the last one is cut off";
+}
+
+TEST(AnswerReader, GivesStringsBetweenMarksAsTheyCome) {
+  AnswerReader::Options certain = options_of(kCoder);
+  certain.is_certain = true;
+  certain.types["add"] = {{"a", kString}, {"b", kNumber}};
+  AnswerReader reader(certain);
+  EXPECT_TRUE(reader.push("<tool_call>\n<function=add").calls.empty());
+  EXPECT_EQ(reader.push(">\n<parameter=a>\nfirst").calls, (std::vector<CallPart>{{.name = "add"}, {.arguments = "{\"a\":\"first"}}));
+  EXPECT_EQ(reader.push("\"\n").calls, (std::vector<CallPart>{{.arguments = "\\\""}})) << "the line break may belong to the tag";
+  EXPECT_EQ(reader.push("x\n</parameter>\n<parameter=b>\n1").calls, (std::vector<CallPart>{{.arguments = "\\nx\",\"b\":"}}));
+  EXPECT_EQ(reader.push("2\n</parameter>\n</function>").calls, (std::vector<CallPart>{{.arguments = "12}"}}));
+  AnswerReader::Options escaped = options_of(kGemma);
+  escaped.is_certain = true;
+  AnswerReader other(escaped);
+  EXPECT_EQ(other.push("<start_function_call>call:add{a:<escape>x<esc").calls,
+            (std::vector<CallPart>{{.name = "add"}, {.arguments = "{\"a\":\"x"}}));
+  EXPECT_EQ(other.push("ape>,b:1").calls, (std::vector<CallPart>{{.arguments = "\",\"b\":"}}));
+  EXPECT_EQ(other.push("2}").calls, (std::vector<CallPart>{{.arguments = "12}"}}));
+  EXPECT_FALSE(other.is_over());
+  other.push("<end_function_call><start_function_response>");
+  EXPECT_TRUE(other.is_over());
 }
 
 TEST(AnswerReader, APartOfACallIsNoContentWhereCallsAreCertain) {

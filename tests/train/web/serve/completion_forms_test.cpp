@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/call_templates.h"
 #include "tests/train/web/serve/running_server.h"
 #include "train/system/machine_memory.h"
 
@@ -166,6 +167,59 @@ TEST(CompletionServer, ForcesCallsOfTools) {
   const HttpReply refused = server.post(kChat, request);
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(json::parse(refused.body)["error"]["param"], "tools.weather.parameters.properties.days.multipleOf");
+}
+
+TEST(CompletionServer, ForcesCallsInOtherForms) {
+  const json parameters = {{"type", "object"},
+                           {"properties",
+                            {{"city", {{"enum", {"Rome", "Oslo"}}}},
+                             {"days", {{"type", "integer"}, {"minimum", 1}, {"maximum", 9}}},
+                             {"note", {{"type", "string"}, {"maxLength", 8}}},
+                             {"places", {{"type", "array"}, {"items", {{"type", "boolean"}}}, {"maxItems", 2}}}}},
+                           {"required", {"city", "days", "note", "places"}},
+                           {"additionalProperties", false}};
+  const json tool = {{"type", "function"}, {"function", {{"name", "weather"}, {"description", "d"}, {"parameters", parameters}}}};
+  for (const char* const form : {testing::kFunctionGemma, testing::kQwenCoder}) {
+    static const SmallModel small(1000);
+    ServedModel model = small.served();
+    model.form = ChatTemplate(TemplateName::own, form, model.tokenizer);
+    model.answers = answer_format_of(*model.form);
+    ASSERT_TRUE(model.answers.calls) << model.answers.why_no_calls;
+    const RunningServer server(model);
+    json request = {
+        {"messages", kHello}, {"tools", {tool}}, {"tool_choice", "required"}, {"parallel_tool_calls", false}, {"temperature", 2}};
+    for (const int seed : {1, 2, 3}) {
+      request["seed"] = seed;
+      const json choice = server.answer(kChat, request)["choices"][0];
+      EXPECT_EQ(choice["finish_reason"], "tool_calls") << choice;
+      EXPECT_TRUE(choice["message"]["content"].is_null()) << choice;
+      const json call = choice["message"]["tool_calls"].at(0)["function"];
+      EXPECT_EQ(call["name"], "weather");
+      const json arguments = json::parse(call["arguments"].get<std::string>());
+      EXPECT_TRUE(arguments["city"] == "Rome" || arguments["city"] == "Oslo") << arguments;
+      EXPECT_TRUE(arguments["days"].is_number_integer() && arguments["days"] >= 1 && arguments["days"] <= 9) << arguments;
+      EXPECT_TRUE(arguments["note"].is_string() && arguments["places"].is_array()) << arguments;
+      std::string streamed;
+      int parts = 0;
+      for (const json& event : server.events(kChat, request)) {
+        for (const json& one : event["choices"][0]["delta"].value("tool_calls", json::array())) {
+          streamed += one["function"]["arguments"].get<std::string>();
+          ++parts;
+        }
+      }
+      EXPECT_EQ(streamed, call["arguments"]);
+      EXPECT_GT(parts, 5) << "they come in parts";
+    }
+    // The earlier call and its result are part of the next prompt.
+    const json talk = {
+        kHello[0],
+        {{"role", "assistant"}, {"tool_calls", {{{"id", "1"}, {"function", {{"name", "weather"}, {"arguments", R"({"days": 2})"}}}}}}},
+        {{"role", "tool"}, {"tool_call_id", "1"}, {"name", "weather"}, {"content", "sunny"}}};
+    const HttpReply prompt = server.post("/apply-template", {{"messages", talk}, {"tools", {tool}}});
+    EXPECT_NE(prompt.body.find(form == testing::kQwenCoder ? "<parameter=days>\\n2\\n</parameter>" : "call:weather{days:2}"),
+              std::string::npos)
+        << prompt.body;
+  }
 }
 
 TEST(CompletionServer, LetsTheModelCallTools) {
