@@ -226,7 +226,8 @@ CorpusContents contents_of(std::span<const std::string> paths, const FieldNames&
       }
     }
     if (found.place.empty()) {
-      found = {.kind = DataKind::json, .place = file.name, .has_objects = true};
+      const bool is_table = form.objects == ObjectForm::table;
+      found = {.kind = is_table ? DataKind::table : DataKind::json, .place = file.name, .has_objects = true};
     }
   }
   return found;

@@ -20,7 +20,7 @@ struct UsualColumn {
   bool is_required = true;
 };
 
-/// Returns the forms of examples (read_conversation.h, read_preference.h), the most special ones first.
+/// Returns the forms of examples and texts (read_conversation.h, read_preference.h), the most special ones first.
 const std::vector<std::vector<UsualColumn>>& usual_forms() {
   using Names = std::vector<std::string_view>;
   static const Names questions = {"prompt", "question", "query", "input", "user", "human"};
@@ -29,7 +29,8 @@ const std::vector<std::vector<UsualColumn>>& usual_forms() {
       {{"chosen", {"chosen", "preferred"}}, {"rejected", {"rejected"}}, {"prompt", questions, false}},
       {{"instruction", {"instruction"}}, {"output", answers}, {"input", {"input", "context"}, false}},
       {{"instruction", questions}, {"output", answers}, {"system", {"system", "system_prompt"}}},
-      {{"prompt", questions}, {"completion", answers}}};
+      {{"prompt", questions}, {"completion", answers}},
+      {{"text", {"text"}}}};
   return forms;
 }
 
@@ -54,15 +55,17 @@ Choice find_form(std::span<const UsualColumn> form, const std::vector<std::strin
   return choice;
 }
 
-/// Returns the columns with usual names, or only that of the text; none if there are no such columns. A text field that the user names is
-/// preferred, as in read_conversation().
+/// Returns the columns with usual names; none if there are no such columns. A text field that the user names is preferred, as in
+/// read_conversation().
 Choice usual_choice(const std::vector<std::string>& columns, const std::string& text) {
-  const bool has_text = std::ranges::find(columns, text) != columns.end();
   Choice choice;
-  for (std::size_t i = 0; i < usual_forms().size() && choice.empty() && (!has_text || text == "text"); ++i) {
+  if (text != "text" && std::ranges::find(columns, text) != columns.end()) {
+    choice = {{text, text}};
+  }
+  for (std::size_t i = 0; i < usual_forms().size() && choice.empty(); ++i) {
     choice = find_form(usual_forms()[i], columns);
   }
-  return choice.empty() && has_text ? Choice{{text, text}} : choice;
+  return choice;
 }
 
 Choice own_choice(const FieldNames& names) {
