@@ -37,9 +37,7 @@ TableReader::TableReader(Source source) : source_(std::move(source)) {
   }
   at_ = text_.starts_with(kMark) ? kMark.size() : 0;
   separator_ = find_separator(std::string_view(text_).substr(at_));
-  if (!read_row() || cells_.empty()) {
-    refuse_row("is empty, expected the names of columns");
-  }
+  read_row();
   std::set<std::string_view> names;
   for (const std::string_view field : fields_) {
     const std::size_t first = std::min(field.find_first_not_of(' '), field.size());
@@ -48,6 +46,9 @@ TableReader::TableReader(Source source) : source_(std::move(source)) {
       refuse_row("names the column \"", name, "\" twice, expected different names");
     }
     columns_.emplace_back(name);
+  }
+  if (names.empty()) {
+    refuse_row("is empty, expected the names of columns");
   }
 }
 

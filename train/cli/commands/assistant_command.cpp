@@ -119,6 +119,9 @@ class StageCommands : public assistant::StageRunner {
 Plan plan_assistant(const Wishes& wishes, Clock::time_point start) {
   AssistantMessages messages;
   const assistant::Facts facts = read_facts(wishes, shipped_data);
+  if (!facts.chats.note.empty()) {
+    print_message(facts.chats.note);
+  }
   assistant::MachineMeasure measure(facts.precision, start, messages);
   assistant::PlanOutline outline = make_plan(wishes, facts, measure);
   if (const std::string remark = remark_on_small_text(outline.figures); !remark.empty()) {

@@ -30,7 +30,7 @@ void for_examples(std::span<const std::string> paths, const FieldNames& names, s
       corpus.found.tables.insert(note);
     }
   });
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line, or an array");
+  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line, an array, or rows of a table");
   corpus.fingerprint = fingerprint.finish();
 }
 
