@@ -30,9 +30,9 @@ struct Chats {
   std::string note{};              ///< for the user: which columns of a table are read; empty for JSON
 };
 
-/// Reads conversations (train/chat/read_conversation.h), in JSONL, JSON arrays or tables, from the file or folder of --chats. Without it, reads
-/// those that come with the program, in which "{name}" stands for the name. Throws InputError, which names the file and the line or object,
-/// for one that is not a conversation.
+/// Reads conversations (train/chat/read_conversation.h), in JSONL, JSON arrays or tables, from the file or folder of --chats. Without it,
+/// reads those that come with the program, in which "{name}" stands for the name. Throws InputError, which names the file and the line or
+/// object, for one that is not a conversation.
 Chats read_chats(const Wishes& wishes, const ShippedData& shipped);
 
 /// Questions about held-out conversations, for `dikkat eval --tasks`.

@@ -41,7 +41,8 @@ TEST(TableFields, FindsUsualNames) {
 TEST(TableFields, AreThoseThatTheUserNames) {
   const Columns columns = {"id", "q, long", "a", "prompt"};
   EXPECT_EQ(fields_of(columns, {.columns = {"prompt=q, long", "completion=a"}}), (Columns{"", "prompt", "completion", ""}));
-  EXPECT_TRUE(names(testing::error_of<BadTable>([&] { fields_of(columns, {.columns = {"prompt=q"}}); }), {"\"q\"", "\"q, long\"", "\"a\""}));
+  EXPECT_TRUE(
+      names(testing::error_of<BadTable>([&] { fields_of(columns, {.columns = {"prompt=q"}}); }), {"\"q\"", "\"q, long\"", "\"a\""}));
   for (const Columns& wrong : {Columns{"prompt"}, {"=a"}, {"prompt="}, {"prompt=a", "prompt=id"}, {"prompt=a", "completion=a"}}) {
     EXPECT_TRUE(names(input_error_of([&] { fields_of(columns, {.columns = wrong}); }), {"data.columns", '"' + wrong.back() + '"'}));
   }

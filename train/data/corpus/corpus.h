@@ -17,10 +17,10 @@ namespace dikkat {
 struct CorpusOptions {
   FieldNames names{};            // the field that holds the text
   bool replace_invalid = false;  // invalid UTF-8 becomes U+FFFD; otherwise the tokenizer refuses it
-  bool any_bytes = false;           // NUL bytes are allowed, for the byte tokenizer
-  double most_replaced = 0.01;      // a file in which a larger share of the characters was replaced is refused
-  bool refuses_json = false;        // JSON without texts, and tables, are refused; otherwise they are read as plain text
-  bool is_known = false;            // a run has trained on this corpus before: none of its contents are refused
+  bool any_bytes = false;        // NUL bytes are allowed, for the byte tokenizer
+  double most_replaced = 0.01;   // a file in which a larger share of the characters was replaced is refused
+  bool refuses_json = false;     // JSON without texts, and tables, are refused; otherwise they are read as plain text
+  bool is_known = false;         // a run has trained on this corpus before: none of its contents are refused
 };
 
 /// The texts that a model is trained or evaluated on, in a fixed order. Each file is a document; in a file of JSON objects (form_of()) each

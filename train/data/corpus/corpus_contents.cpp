@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,10 +42,11 @@ KindWords words_for(DataKind kind) {
     case DataKind::pairs: return {"a pair of answers (\"chosen\" and \"rejected\")", kPreferOrShow};
     case DataKind::judgments: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
     case DataKind::labels:
-      return {"a text with a label",
-              "training on classes is not supported yet; to train on the texts only, leave the labels out (of a table: --columns text=text): "
-              "python3 -c \"import json; "
-              "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
+      return {
+          "a text with a label",
+          "training on classes is not supported yet; to train on the texts only, leave the labels out (of a table: --columns text=text): "
+          "python3 -c \"import json; "
+          "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
     case DataKind::json: return {"JSON that has no known keys", "convert it to JSONL"};
     case DataKind::table: return {"a table", ""};
     case DataKind::tokens: return {"token ids", ""};
@@ -54,8 +56,9 @@ KindWords words_for(DataKind kind) {
 
 /// Returns a command of Python that writes each x of `items` as a line: python3 -c "..." > 'FILE.jsonl'.
 std::string python(std::string_view object, std::string_view items) {
-  return fmt::format("convert it to JSONL: python3 -c \"import json; [print(json.dumps({}, ensure_ascii=False)) for x in {}]\" > 'FILE.jsonl'",
-                     object, items);
+  return fmt::format(
+      "convert it to JSONL: python3 -c \"import json; [print(json.dumps({}, ensure_ascii=False)) for x in {}]\" > 'FILE.jsonl'", object,
+      items);
 }
 
 /// Returns whether a key needs no escaping in a command.
@@ -127,7 +130,11 @@ std::optional<FileForm> table_form(const CorpusFile& file, const std::string& be
   }
   try {
     const auto source = open_bytes(file.path, file.name);
-    const TableReader header([&](std::string& text) { return append(*source, is_named || text.empty() ? kBlock : 0, text) > 0; });
+    bool has_begin = !is_named;
+    const TableReader header([&](std::string& text) {
+      text += has_begin ? begin : "";
+      return std::exchange(has_begin, false) || (is_named && append(*source, kBlock, text) > 0);
+    });
     const TableFields fields = table_fields(header.columns(), names);
     const bool is_text = std::ranges::find(fields.of_columns, names.text) != fields.of_columns.end();
     return is_named || !is_text ? std::optional(FileForm{.objects = ObjectForm::table}) : std::nullopt;
@@ -211,8 +218,8 @@ CorpusContents contents_of(std::span<const std::string> paths, const FieldNames&
     FileObjects objects(file, form.objects, names);
     while (const auto text = objects.next()) {
       // After a text, only a conversation matters, and few texts are parsed in the search for one.
-      const bool may_be = !is_known || !names.columns.empty() ||
-                          may_have(*text, {"\"messages\"", "\"conversations\"", "\"completion\"", "\"output\""});
+      const bool may_be =
+          !is_known || !names.columns.empty() || may_have(*text, {"\"messages\"", "\"conversations\"", "\"completion\"", "\"output\""});
       const std::optional<DataKind> kind = may_be ? kind_of_last(objects.reader(), names.text) : std::nullopt;
       if (kind && (!is_known || *kind == DataKind::conversations || *kind == DataKind::judgments)) {
         found = {.kind = is_known ? DataKind::conversations : *kind, .place = objects.place(), .has_objects = true};

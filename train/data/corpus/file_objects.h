@@ -37,8 +37,8 @@ class FileObjects {
   ObjectReader reader_;
 };
 
-/// Calls f(json, objects) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place. Throws
-/// InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.
+/// Calls f(json, objects) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place.
+/// Throws InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.
 ObjectFiles for_objects(std::span<const std::string> paths, const FieldNames& names, std::string_view expected,
                         const std::function<void(std::string_view json, const FileObjects& objects)>& f);
 

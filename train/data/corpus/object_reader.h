@@ -15,7 +15,8 @@
 
 namespace dikkat {
 
-/// Thrown for a text that is not an array or a table, or has an object that does not end. The message continues a sentence that begins with the place.
+/// Thrown for a text that is not an array or a table, or has an object that does not end. The message continues a sentence that begins with
+/// the place.
 class BrokenObjects : public InputError {
  public:
   using InputError::InputError;
@@ -29,8 +30,7 @@ class ObjectReader {
   using Source = std::function<bool(std::string&)>;
 
   /// `form` must not be `none`. `names` chooses the fields of objects.
-  ObjectReader(ObjectForm form, FieldNames names, Source source)
-      : form_(form), names_(std::move(names)), source_(std::move(source)) {}
+  ObjectReader(ObjectForm form, FieldNames names, Source source) : form_(form), names_(std::move(names)), source_(std::move(source)) {}
 
   /// Returns the JSON of the next object, valid until the next call; nullopt at the end. Blank lines of JSONL are skipped. Throws
   /// BrokenObjects.
@@ -60,7 +60,7 @@ class ObjectReader {
   TableFields fields_;
   std::string_view object_;  // the JSON that next() returned
   std::string text_;         // of a table: the JSON of its row
-  std::size_t at_ = 0;  // the text before it has been returned
+  std::size_t at_ = 0;       // the text before it has been returned
   index number_ = 0;
   bool has_begun_ = false, has_ended_ = false;  // whether the text has begun, and has ended
   bool is_over_ = false;                        // the array has ended

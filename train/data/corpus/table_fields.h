@@ -15,8 +15,9 @@ struct TableFields {
   std::string note{};                     // for the user: which columns are read
 };
 
-/// Chooses the fields of columns: only those of names.columns, or else columns with usual names, such as "question" and "answer"; the others
-/// keep their names. Throws BadTable (train/text/table_reader.h) if columns are missing, and InputError for an invalid names.columns.
+/// Chooses the fields of columns: only those of names.columns, or else columns with usual names, such as "question" and "answer"; the
+/// others keep their names. Throws BadTable (train/text/table_reader.h) if columns are missing, and InputError for an invalid
+/// names.columns.
 TableFields table_fields(const std::vector<std::string>& columns, const FieldNames& names);
 
 /// Returns an object with only the fields of names.columns, or all of `object` if it has none of them.

@@ -20,8 +20,8 @@ struct ConversationCorpus : ExampleCorpus<Conversation> {
   const std::string* first_conversation() const;
 };
 
-/// Reads files of examples (read_conversation()): JSONL, a JSON array, or a table. Throws InputError, which names the file and the line or object.
-/// Throws it also if the files have no example to learn.
+/// Reads files of examples (read_conversation()): JSONL, a JSON array, or a table. Throws InputError, which names the file and the line or
+/// object. Throws it also if the files have no example to learn.
 ConversationCorpus read_conversations(std::span<const std::string> paths, const FieldNames& names);
 
 /// Returns how many tokens of a sequence are predicted and scored. The first token is never predicted.

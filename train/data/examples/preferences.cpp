@@ -131,8 +131,8 @@ std::vector<std::size_t> partners(const PreferenceCorpus& corpus, const std::vec
 
 PreferenceCorpus read_preferences(std::span<const std::string> paths, const FieldNames& names) {
   PreferenceCorpus corpus;
-  for_examples(paths, names, "examples for preference tuning in every file: objects in JSONL or in a JSON array, or rows of a table", corpus,
-               [&](const nlohmann::ordered_json& object) {
+  for_examples(paths, names, "examples for preference tuning in every file: objects in JSONL or in a JSON array, or rows of a table",
+               corpus, [&](const nlohmann::ordered_json& object) {
                  Preference example = to_preference(object, corpus.found);
                  require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
                                example.is_pair()

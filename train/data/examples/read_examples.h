@@ -18,8 +18,8 @@ namespace dikkat {
 /// InputError, which get the object's place. The error for a file without objects has `expected`. Throws InputError too if the files have
 /// no example.
 template <class Example, class F>
-void for_examples(std::span<const std::string> paths, const FieldNames& names, std::string_view expected,
-                  ExampleCorpus<Example>& corpus, F&& read) {
+void for_examples(std::span<const std::string> paths, const FieldNames& names, std::string_view expected, ExampleCorpus<Example>& corpus,
+                  F&& read) {
   Fingerprint fingerprint(&corpus.documents);
   corpus.files = for_objects(paths, names, expected, [&](std::string_view json, const FileObjects& objects) {
     corpus.examples.push_back(read(objects.reader().object()));
@@ -30,7 +30,8 @@ void for_examples(std::span<const std::string> paths, const FieldNames& names, s
       corpus.found.tables.insert(note);
     }
   });
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line, an array, or rows of a table");
+  require_input(!corpus.examples.empty(), "corpus: ", paths.front(),
+                " has no example, expected a JSON object on each line, an array, or rows of a table");
   corpus.fingerprint = fingerprint.finish();
 }
 
