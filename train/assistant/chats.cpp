@@ -39,15 +39,18 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-/// Appends the conversations of a file or a folder. If `name` is not null, it replaces "{name}" in each line.
-void read_examples(const std::string& path, const std::string* name, std::vector<Example>& examples) {
+/// Appends the conversations of a file or a folder. If `name` is not null, it replaces "{name}" in each line. Returns the note on a table.
+std::string read_examples(const std::string& path, const std::string* name, std::vector<Example>& examples) {
   ExampleFindings found;
-  for_objects(std::span(&path, 1), "text", "conversations: objects in JSONL or in a JSON array",
-              [&](std::string_view text, const std::string&) {
-                std::string line = name == nullptr ? on_one_line(text) : with_name(on_one_line(text), *name);
+  std::string note;
+  for_objects(std::span(&path, 1), {}, "conversations: objects in JSONL or in a JSON array, or rows of a table",
+              [&](std::string_view json, const FileObjects& objects) {
+                note = objects.reader().note();
+                std::string line = name == nullptr ? on_one_line(json) : with_name(on_one_line(json), *name);
                 Conversation conversation = read_conversation(line, "text", found);
                 examples.push_back({.line = std::move(line), .conversation = std::move(conversation)});
               });
+  return note;
 }
 
 /// Appends the question of a conversation, if it begins with one whose answer is one line of text.
@@ -86,7 +89,7 @@ Chats read_chats(const Wishes& wishes, const ShippedData& shipped) {
     chats.path = shipped("questions.jsonl");
     read_examples(chats.path, &wishes.name, examples);
   } else {
-    read_examples(chats.path, nullptr, examples);
+    chats.note = read_examples(chats.path, nullptr, examples);
   }
   require_input(!examples.empty(), wishes.chats, " has no conversations, expected JSON objects such as ",
                 R"({"prompt": "...", "completion": "..."})");
@@ -127,8 +130,8 @@ Tasks tasks_of(const Chats& chats, index longest) {
 
 std::string some_lines(const std::string& path, index count) {
   std::vector<std::string> all;
-  for_objects(std::span(&path, 1), "text", "examples: objects in JSONL or in a JSON array",
-              [&](std::string_view text, const std::string&) { all.push_back(on_one_line(text)); });
+  for_objects(std::span(&path, 1), {}, "examples: objects in JSONL or in a JSON array, or rows of a table",
+              [&](std::string_view json, const FileObjects&) { all.push_back(on_one_line(json)); });
   const index size = std::ssize(all), wanted = std::min(count, size);
   std::string some;
   for (index i = 0; i < wanted; ++i) {

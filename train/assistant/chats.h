@@ -27,11 +27,12 @@ struct Chats {
   index conversations = 0;         ///< to learn
   index bytes = 0;                 ///< of all messages to learn
   index messages = 0;              ///< to learn
+  std::string note{};              ///< for the user: which columns of a table are read; empty for JSON
 };
 
-/// Reads conversations (train/chat/read_conversation.h), in JSONL or JSON arrays, from the file or folder of --chats. Without it, reads
-/// those that come with the program, in which "{name}" stands for the name. Throws InputError, which names the file and the line or object,
-/// for one that is not a conversation.
+/// Reads conversations (train/chat/read_conversation.h), in JSONL, JSON arrays or tables, from the file or folder of --chats. Without it,
+/// reads those that come with the program, in which "{name}" stands for the name. Throws InputError, which names the file and the line or
+/// object, for one that is not a conversation.
 Chats read_chats(const Wishes& wishes, const ShippedData& shipped);
 
 /// Questions about held-out conversations, for `dikkat eval --tasks`.

@@ -16,8 +16,6 @@
 namespace dikkat::assistant {
 namespace {
 
-const std::string kTextField = "text";
-
 /// Returns the bytes of the texts.
 index bytes_of(std::span<const std::string> corpus) {
   index bytes = 0;
@@ -32,7 +30,7 @@ index bytes_of(std::span<const std::string> corpus) {
 
 PairFacts read_pairs(const std::string& path) {
   const std::vector paths = {path};
-  const CorpusContents found = contents_of(paths, kTextField);
+  const CorpusContents found = contents_of(paths, {});
   if (found.kind != DataKind::pairs && found.kind != DataKind::judgments) {
     refuse(found,
            "preferences (--pairs): \"chosen\" and \"rejected\", or \"prompt\", \"completion\" and \"label\"; --chats takes conversations");
@@ -42,14 +40,14 @@ PairFacts read_pairs(const std::string& path) {
 }
 
 void require_conversations(const std::string& path) {
-  const CorpusContents found = contents_of(std::vector{path}, kTextField);
+  const CorpusContents found = contents_of(std::vector{path}, {});
   if (!is_of_conversations(found) && found.kind != DataKind::documents) {
     refuse(found, "conversations (--chats); --pairs takes preferences");
   }
 }
 
 void require_texts(const std::vector<std::string>& corpus) {
-  const CorpusContents found = contents_of(corpus, kTextField);
+  const CorpusContents found = contents_of(corpus, {});
   if (found.kind != DataKind::text && found.kind != DataKind::documents) {
     refuse(found, "texts (--corpus); --chats takes conversations, and --pairs preferences");
   }

@@ -39,7 +39,7 @@ std::string ExampleFindings::unused_keys() const {
 }
 
 std::vector<std::string> ExampleFindings::notes() const {
-  std::vector<std::string> all;
+  std::vector<std::string> all(tables.begin(), tables.end());
   if (!unused.empty()) {
     all.push_back(concat("keys that do not change what is learned: ", unused_keys()));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ enum class KeyPlace { line, message, part };
 
 /// The findings of a reader of examples, which are reported to the user once.
 struct ExampleFindings {
+  std::set<std::string> tables{};                              // notes on the columns of tables
   std::map<std::pair<KeyPlace, std::string>, index> unused{};  // keys without an effect, and how often each occurs
   index context_only = 0;                                      // messages that their own "weight", "train" or "loss" exempts from the loss
   index learned_anyway = 0;                                    // user or system messages that are scored because of their marks

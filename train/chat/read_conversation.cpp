@@ -181,7 +181,10 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
 }
 
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
-  const json object = parse_json_line<json>(line);
+  return to_conversation(parse_json_line<json>(line), text_field, found);
+}
+
+Conversation to_conversation(const json& object, const std::string& text_field, ExampleFindings& found) {
   require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");
   // Recognize the kind of example, and refuse unsupported keys.
   const ExampleKind kind = kind_of(object, text_field);

@@ -29,5 +29,7 @@ std::string unknown_fields(const nlohmann::ordered_json& object, const std::stri
 /// unsupported keys that change what is learned. Throws it also for a system message that is not the first, and for a conversation without
 /// an answer.
 Conversation read_conversation(std::string_view json, const std::string& text_field, ExampleFindings& found);
+/// Reads an object that has been parsed.
+Conversation to_conversation(const nlohmann::ordered_json& object, const std::string& text_field, ExampleFindings& found);
 
 }  // namespace dikkat

@@ -182,10 +182,11 @@ PreferenceKind preference_kind(const json& object) {
   return is_judged ? PreferenceKind::judged : PreferenceKind::none;
 }
 
-Preference read_preference(std::string_view line, ExampleFindings& found) {
+Preference read_preference(std::string_view line, ExampleFindings& found) { return to_preference(parse_json_line<json>(line), found); }
+
+Preference to_preference(const json& object, ExampleFindings& found) {
   constexpr std::string_view kPairKeys[] = {"messages", "prompt", "chosen", "rejected", "tools", "weight", "train", "loss"};
   constexpr std::string_view kJudgedKeys[] = {"prompt", "completion", "label", "tools", "weight", "train", "loss"};
-  const json object = parse_json_line<json>(line);
   require_input(object.is_object(), "is a JSON ", json_type(object), ", expected an object on each line");
   const PreferenceKind kind = preference_kind(object);
   require_input(kind != PreferenceKind::none,

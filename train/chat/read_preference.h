@@ -24,5 +24,7 @@ PreferenceKind preference_kind(const nlohmann::ordered_json& object);
 /// Counts keys without an effect in `found`. Throws BadJson as read_conversation() does, and InputError, whose message continues "FILE:
 /// line 7: ", for anything else.
 Preference read_preference(std::string_view line, ExampleFindings& found);
+/// Reads an object that has been parsed.
+Preference to_preference(const nlohmann::ordered_json& object, ExampleFindings& found);
 
 }  // namespace dikkat

@@ -55,6 +55,11 @@ Option Command::texts(const char* name, std::vector<std::string>& values, const 
   return Option(app_->add_option(name, values, help)->type_name(type)->check(refuse_empty, ""));
 }
 
+Option Command::list(const char* name, std::vector<std::string>& values, const char* type, const std::string& help) {
+  const auto read = [&values](const std::string& text) { values = CLI::detail::split(text, ','); };
+  return Option(app_->add_option_function<std::string>(name, read, help)->type_name(type)->check(refuse_empty, ""));
+}
+
 Option Command::repeated(const char* name, std::vector<std::string>& values, const char* type, const std::string& help) {
   return Option(app_->add_option(name, values, help)->type_name(type)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
 }

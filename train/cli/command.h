@@ -40,6 +40,8 @@ class Command {
   Option text(const char* name, std::string& value, const char* type, const std::string& help);
   /// Adds an option that takes several strings after its name, and may be given several times.
   Option texts(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
+  /// Adds an option that takes a list of strings, separated by commas.
+  Option list(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
   /// Adds an option that takes one string after its name, and may be given several times.
   Option repeated(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
   /// Adds an option for a string that may be empty.

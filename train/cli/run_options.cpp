@@ -76,6 +76,7 @@ Config configuration_of(const RunOptions& run, const TrainConfig& defaults, std:
       edit.apply(config);
     }
     config.data.corpus = run.corpus.empty() ? config.data.corpus : run.corpus;
+    config.data.columns = run.columns.empty() ? config.data.columns : run.columns;
     config.train.init_from = run.init_from.empty() ? config.train.init_from : run.init_from;
     for (const std::string& one : run.evaluate) {
       add_evaluation(config.data, one);

@@ -16,6 +16,7 @@ struct RunOptions {
   std::vector<std::string> set{};       // --set, "section.key=value"
   std::vector<ConfigEdit> edits{};      // further settings, of a command that makes runs itself
   std::vector<std::string> corpus{};    // --corpus, replaces data.corpus; empty: not given
+  std::vector<std::string> columns{};   // --columns, replaces data.columns; empty: not given
   std::string init_from{};              // --init-from, replaces train.init_from; empty: not given
   std::vector<std::string> evaluate{};  // --evaluate, "NAME=PATH": added to data.evaluations
   std::vector<std::string> replay{};    // --replay: a second source, mixed into the corpus

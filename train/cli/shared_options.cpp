@@ -67,7 +67,8 @@ void add_import_options(Command& command, ImportOptions& import) {
 }
 
 void add_reading(Command& command, CorpusOptions& reading) {
-  command.text("--text-field", reading.text_field, "NAME", "Field of a JSONL line that holds the text");
+  command.text("--text-field", reading.names.text, "NAME", "Field of a JSONL line, or column of a table, that holds the text");
+  command.list("--columns", reading.names.columns, kColumnsType, kColumnsHelp);
   command.flag("--replace-invalid", reading.replace_invalid, "Replace bytes that are not UTF-8 with U+FFFD, instead of refusing the text");
 }
 

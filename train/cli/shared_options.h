@@ -11,7 +11,11 @@
 // Options that several commands share.
 namespace dikkat {
 
-inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .gz, .zst; - is standard input";
+inline constexpr const char* kCorpusHelp = "Text files, folders, patterns, .jsonl, .csv, .tsv, .gz, .zst; - is standard input";
+inline constexpr const char* kColumnsType = "FIELD=COLUMN,...";
+inline constexpr const char* kColumnsHelp =
+    "Columns of a table (.csv, .tsv), or fields of JSON objects, such as prompt=question,completion=answer or text=body. By default, "
+    "columns with usual names are found, and a note names them";
 /// Help of --config FILE|NAME.
 inline constexpr const char* kConfigHelp =
     "Configuration in TOML: a file, or the name of a recipe that comes with dikkat, such as quickstart; without it, all keys have "
@@ -49,7 +53,7 @@ PackedType packing_named(const std::string& weights);
 DType cache_type_named(const std::string& cache);
 /// Adds --context and --tokenizer, which apply to imported models.
 void add_import_options(Command& command, ImportOptions& import);
-/// Adds --text-field and --replace-invalid, which decide how texts are read.
+/// Adds --text-field, --columns and --replace-invalid, which decide how texts are read.
 void add_reading(Command& command, CorpusOptions& reading);
 
 }  // namespace dikkat

@@ -52,7 +52,7 @@ Shown read(const Corpus& corpus, F&& f) {
 }
 
 Shown read_pairs_of_answers(const ChatToShow& options, const Tokenizer& tokenizer) {
-  const PreferenceCorpus corpus = read_preferences(options.paths, options.text_field);
+  const PreferenceCorpus corpus = read_preferences(options.paths, options.names);
   return read(corpus, [&](Shown& shown, std::size_t i) {
     const Preference& example = corpus.examples[i];
     const auto at = static_cast<index>(i);
@@ -67,7 +67,7 @@ Shown read_pairs_of_answers(const ChatToShow& options, const Tokenizer& tokenize
 }
 
 Shown read_examples(const ChatToShow& options, const Tokenizer& tokenizer) {
-  const CorpusContents found = contents_of(options.paths, options.text_field);
+  const CorpusContents found = contents_of(options.paths, options.names);
   if (found.kind == DataKind::pairs || found.kind == DataKind::judgments) {
     return read_pairs_of_answers(options, tokenizer);
   }
@@ -76,7 +76,7 @@ Shown read_examples(const ChatToShow& options, const Tokenizer& tokenizer) {
            "conversations or preferences for --chat: objects with \"messages\", \"conversations\", \"prompt\" and \"completion\", "
            "\"instruction\" and \"output\", or \"chosen\" and \"rejected\"");
   }
-  const ConversationCorpus corpus = read_conversations(options.paths, options.text_field);
+  const ConversationCorpus corpus = read_conversations(options.paths, options.names);
   return read(corpus, [&](Shown& shown, std::size_t i) {
     for (ChatTokens& text : encode(tokenizer, options.form, corpus.examples[i], options.scored)) {
       add(shown, static_cast<index>(i), options, corpus.places[i], std::move(text));

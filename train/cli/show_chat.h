@@ -6,13 +6,14 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "train/chat/chat_template.h"
+#include "train/config/data_config.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
 
 struct ChatToShow {
   std::vector<std::string> paths;
-  std::string text_field = "text";
+  FieldNames names;
   ChatTemplate form;
   ScoredText scored = ScoredText::answers;
   index examples = 3;  // how many to show

@@ -68,12 +68,19 @@ struct EvaluationSource {
   bool operator==(const EvaluationSource&) const = default;
 };
 
+/// Names in files of texts and examples.
+struct FieldNames {
+  std::string text = "text";           // data.text_field
+  std::vector<std::string> columns{};  // data.columns
+};
+
 struct DataConfig {
   std::vector<std::string> corpus;      // files and folders
   std::vector<std::string> validation;  // used instead of val_fraction
   double val_fraction = 0.1;
   SplitPlace split = SplitPlace::spread;
   std::string text_field = "text";
+  std::vector<std::string> columns;  // FIELD=COLUMN of tables and objects; empty: the usual names
   Packing pack = Packing::stream;
   DocumentOrder order = DocumentOrder::fixed;  // order of the stream
   InvalidUtf8 invalid_utf8 = InvalidUtf8::refuse;
@@ -86,6 +93,7 @@ struct DataConfig {
   std::vector<DataSource> all_sources() const;
   /// Returns the files and folders of all sources that training reads.
   std::vector<std::string> training_paths() const;
+  FieldNames names() const { return {.text = text_field, .columns = columns}; }
   /// Returns every member that holds files and folders.
   std::vector<std::vector<std::string>*> all_paths();
 

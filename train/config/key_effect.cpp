@@ -61,7 +61,8 @@ constexpr Condition kStream{[](const Config&, const RunFacts& f) { return f.text
 constexpr Condition kIsStream{[](const Config& c, const RunFacts&) { return c.data.pack == Packing::stream; }, "data.pack is \"stream\""};
 constexpr Condition kSeveralDocuments{[](const Config&, const RunFacts& f) { return f.several_documents; },
                                       "a text to train on has three documents or more"};
-constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; }, "the corpus has a file of JSON objects (.jsonl)"};
+constexpr Condition kJsonl{[](const Config&, const RunFacts& f) { return f.jsonl; },
+                           "the corpus has a file of JSON objects (.jsonl) or a table"};
 constexpr Condition kSeveralFiles{[](const Config&, const RunFacts& f) { return f.several_files; },
                                   "a source of texts or examples has several files"};
 constexpr Condition kHasShare{[](const Config& c, const RunFacts&) { return c.data.val_fraction > 0; }, "data.val_fraction is above 0"};

@@ -17,7 +17,7 @@ struct Key;
 /// seems to be without effect.
 struct RunFacts {
   bool texts = true;              ///< the corpus, including data for evaluation, has text
-  bool jsonl = true;              ///< it has files of JSON objects
+  bool jsonl = true;              ///< it has files of JSON objects, or tables
   bool several_files = true;      ///< a source of texts or examples has several files
   bool tokens = true;             ///< it has token files (.bin)
   bool conversations = true;      ///< it has conversations

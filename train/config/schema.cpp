@@ -257,9 +257,9 @@ constexpr Key kKeys[] = {
 
     data<&DataConfig::corpus>("corpus", anything(),
                               "Texts to train on: files, folders, patterns with * and ?, or - for standard input. A .jsonl file has one "
-                              "document on each line, and a JSON array one in each object; .gz and .zst files are decompressed; .bin files "
-                              "hold tokens of nanoGPT or llm.c. A "
-                              "relative path that does not exist in the current directory is looked up next to the configuration file."),
+                              "document on each line, a JSON array one in each object, and a table one in each row; .gz and .zst files are "
+                              "decompressed; .bin files hold tokens of nanoGPT or llm.c. A relative path that does not exist in the current "
+                              "directory is looked up next to the configuration file."),
     data<&DataConfig::validation>("validation", anything(),
                                   "Texts to validate on, given as in corpus. All of corpus is then used for training."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),
@@ -270,6 +270,10 @@ constexpr Key kKeys[] = {
         "Where the validation part of several files is: spread over all of them, as the end of each large file and every so many small "
         "ones (spread), or at the end of the last ones (end). Of one file, it is always the end."),
     data<&DataConfig::text_field>("text_field", fixed(not_empty()), "Field that holds the text in each object of a file of JSON."),
+    data<&DataConfig::columns>(
+        "columns", fixed(anything()),
+        "Columns of tables (.csv, .tsv), or fields of JSON objects, as [\"prompt=question\", \"completion=answer\"]; only these are read. "
+        "Without it, columns with usual names are found."),
     data<&DataConfig::pack>(
         "pack", fixed(anything()),
         "How documents are cut into windows: as one stream (stream); so that no window crosses a document boundary (document); or so that "

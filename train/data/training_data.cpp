@@ -60,10 +60,10 @@ std::unique_ptr<OpenedSource> open_source(const Config& config, const DataSource
     facts.jsonl = true;
     return open_preferences(data, config.chat, config.preference, reading);
   }
-  const CorpusContents found = contents_of(data.corpus, data.text_field);
+  const CorpusContents found = contents_of(data.corpus, data.names());
   add_facts(found, facts);
   if (!data.validation.empty()) {
-    add_facts(contents_of(data.validation, data.text_field), facts);
+    add_facts(contents_of(data.validation, data.names()), facts);
   }
   if (found.kind == DataKind::tokens) {
     return open_shards(data, reading);
@@ -189,7 +189,7 @@ TrainingData load_sources(const ResolvedConfig& resolved, const KnownCorpus* kno
                 "data.evaluations names texts to evaluate, but they are evaluated only together with a validation part, and no source has "
                 "one: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
-    add_facts(contents_of(text.corpus, config.data.text_field), data.facts);
+    add_facts(contents_of(text.corpus, config.data.names()), data.facts);
     LoadedText loaded = load_evaluation_text(resolved, *data.tokenizer, text.corpus, progress);
     note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), loaded.documents, learned, data.notes);
     data.evaluations.push_back({.name = text.name, .text = std::move(loaded.data)});
@@ -245,7 +245,7 @@ TeacherPositions TrainingData::trained_targets(const std::string& key) const {
 
 PreferenceKind kind_of_preferences(const Config& config) {
   for (const DataSource& source : config.data.all_sources()) {
-    const DataKind kind = contents_of(source.corpus, config.data.text_field).kind;
+    const DataKind kind = contents_of(source.corpus, config.data.names()).kind;
     if (kind == DataKind::pairs || kind == DataKind::judgments) {
       return kind == DataKind::pairs ? PreferenceKind::pair : PreferenceKind::judged;
     }
@@ -261,6 +261,8 @@ TrainingData load_training_data(const ResolvedConfig& config, const KnownCorpus*
   }
   auto tokenizer = known_tokenizer(config, known);
   if (reads_pairs(config)) {
+    require_input(config->data.columns.empty(),
+                  "data.columns (--columns) is given, but an encoder-decoder reads pairs of texts without names: leave it out");
     TrainingData data = naming_memory("reading the pairs", [&] {
       return load_pairs(config->data, config->tokenizer, config->model.block_size, known, std::move(tokenizer));
     });
@@ -291,7 +293,7 @@ LoadedText load_evaluation_text(const ResolvedConfig& config, const Tokenizer& t
   if (reads_pairs(config)) {
     return {.data = std::make_unique<PairDataset>(read_pairs(paths).pairs, tokenizer, config->model.block_size)};
   }
-  const CorpusContents found = contents_of(paths, config->data.text_field);
+  const CorpusContents found = contents_of(paths, config->data.names());
   require_learnable(found);
   if (is_of_conversations(found)) {
     return evaluation_of_conversations(config->data, config->chat, tokenizer, paths);

@@ -40,6 +40,20 @@ TEST_F(AssistantChats, EveryTenthIsHeldOut) {
   EXPECT_EQ(tasks_of(chats, 10).asked, 0) << "no question fits";
 }
 
+TEST_F(AssistantChats, TablesAreTheirJsonl) {
+  std::string table = "question;answer\r\n";
+  for (int i = 0; i < 40; ++i) {
+    table += concat("What is ", i, "?;It is {name} ", i, ".\r\n");
+  }
+  const Chats chats = read_chats({.chats = folder.write("chats.csv", table)}, none);
+  const Chats of_lines = read_chats({.chats = write("chats.jsonl", 40)}, none);
+  EXPECT_EQ(chats.conversations, of_lines.conversations);
+  EXPECT_EQ(chats.bytes, of_lines.bytes);
+  EXPECT_EQ(tasks_of(chats, 1000).lines, tasks_of(of_lines, 1000).lines);
+  EXPECT_NE(chats.learned.find(R"({"prompt":"What is 3?","completion":"It is {name} 3."})"), std::string::npos) << "they are kept as JSONL";
+  EXPECT_NE(chats.note.find("prompt=question,completion=answer"), std::string::npos);
+}
+
 TEST_F(AssistantChats, FewAreAllLearnedAndManyHoldOutAboutAHundred) {
   EXPECT_EQ(read_chats({.chats = write("few.jsonl", static_cast<int>(kFewestChats) - 1)}, none).held_out, "");
   EXPECT_NEAR(static_cast<double>(read_chats({.chats = write("many.jsonl", 2500)}, none).questions.size()), kMostHeldOut, 5);

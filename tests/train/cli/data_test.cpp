@@ -455,14 +455,14 @@ TEST(DataKind, OtherFormsAreRefusedOrReported) {
   const Workspace here;
   ASSERT_EQ(here.run(train("base", {"tokenizer.kind=byte"})).code, 0);
   here.write("faq.json", array_of(R"({"question": "the lamp", "reply": "turns"})"));
-  here.write("faq.csv", "question,reply\n" + tiny_text());
+  here.write("faq.csv", "topic,remark\n" + tiny_text());
   here.write("classes.jsonl", "{\"text\": \"the lamp\", \"label\": 1}\n{\"text\": \"ships\", \"label\": 0}\n");
-  for (const char* file : {"faq.json", "faq.csv"}) {
-    expect_refused(here, {"finetune", "base", "--data", file, "--out", "no"}, {file, "python3"});
-    expect_refused(here, {"teach", "base", "--data", file, "--out", "no"}, {file, "python3"});
+  for (const auto& [file, advice] : {std::pair("faq.json", "python3"), {"faq.csv", "--columns"}}) {
+    expect_refused(here, {"finetune", "base", "--data", file, "--out", "no"}, {file, advice});
+    expect_refused(here, {"teach", "base", "--data", file, "--out", "no"}, {file, advice});
     const Outcome trained = here.run(train(std::string("of ") + file, {"--corpus", file}));
     EXPECT_EQ(trained.code, 0) << trained.err;
-    expect_named(trained.err, {file, "python3"});
+    expect_named(trained.err, {file, advice});
   }
   for (const Words& words :
        {Words{"finetune", "base", "--data", "classes.jsonl", "--out", "no"}, Words{"eval", "base", "--corpus", "classes.jsonl"},

@@ -383,7 +383,7 @@ TEST(Corpus, JsonlHasADocumentALine) {
   EXPECT_TRUE(names(error_of_text("{\"text\":"), {"bad.jsonl", "line 1", "column 9", "JSON"}));
   EXPECT_TRUE(names(error_of_text("{\"text\": 1e999}"), {"bad.jsonl", "line 1", "f64"}));
   const std::string body[] = {folder.write("body.jsonl", "{\"body\":\"a\"}")};
-  EXPECT_EQ(documents_of(open_corpus(body, {.text_field = "body"}))[0].text, "a");
+  EXPECT_EQ(documents_of(open_corpus(body, {.names = {.text = "body"}}))[0].text, "a");
 }
 
 TEST(Corpus, ReadsTextsFromJsonHoweverTheFileIsCalled) {
@@ -415,8 +415,8 @@ TEST(Corpus, NoExampleIsReadAsPlainText) {
                {"labels.jsonl", R"({"text": "a", "label": 3})", "label"},
                {"later.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\", \"label\": \"sports\"}", "line 2"},
                {"plural.json", R"([{"text": "a", "labels": [1]}])", "object 1"},
-               {"table.csv", "prompt,completion\na,b\n", "table"},
-               {"table.txt", "\"instruction\"\t\"output\"\r\na\tb\r\n", "table"}};
+               {"table.csv", "prompt,completion\na,b\n", "row 2"},
+               {"table.txt", "\"instruction\"\t\"output\"\r\na\tb\r\n", "conversation"}};
   for (const auto& [name, text, what] : cases) {
     const std::string path = folder.write(name, text);
     EXPECT_TRUE(names(input_error_of([&] { survey(open({path}), nullptr); }), {path, what})) << name;
@@ -433,8 +433,9 @@ TEST(Corpus, OtherJsonAndTablesAreTextOrRefused) {
     const std::vector<std::string> path = {folder.write(name, text)};
     const std::vector<std::string> notes = survey(open_corpus(path), nullptr).notes;
     ASSERT_EQ(notes.size(), 1U) << name;
-    EXPECT_TRUE(names(notes[0], {path[0], "python3"}));
-    EXPECT_TRUE(names(input_error_of([&] { open_corpus(path, {.refuses_json = true}); }), {path[0], "python3"})) << name;
+    const char* const advice = path[0].ends_with("sv") ? "--columns" : "python3";
+    EXPECT_TRUE(names(notes[0], {path[0], advice}));
+    EXPECT_TRUE(names(input_error_of([&] { open_corpus(path, {.refuses_json = true}); }), {path[0], advice})) << name;
     EXPECT_EQ(texts_of(documents_of(open_corpus(path))), std::vector<std::string>{text}) << name;
   }
 }
@@ -443,10 +444,8 @@ TEST(Corpus, CommandsForOtherFormsGiveWhatIsRead) {
   const TemporaryFolder folder;
   for (const auto& [name, text] : {std::pair("a.json", R"([{"question": "the lamp?", "reply": "\u0131\u015f\u0131k"}])"),
                                    {"b.json", R"(["the lamp", "turns"])"},
-                                   {"c.csv", "prompt,completion\n\"the, lamp\",turns\n"},
                                    {"d.json", "{\n\"rows\": [{\"text\": \"the lamp\"}]}"},
                                    {"e.json", "{\"question\": \"the lamp?\", \"reply\": \"turns\"}\n"},
-                                   {"f.txt", "instruction\toutput\nthe lamp\tturns\n"},
                                    {"g.jsonl", "{\"text\": \"the lamp\", \"label\": 1}\n"}}) {
     const std::vector<std::string> path = {folder.write(name, text)};
     const std::string error = input_error_of([&] { survey(open_corpus(path, {.refuses_json = true}), nullptr); });
@@ -454,9 +453,9 @@ TEST(Corpus, CommandsForOtherFormsGiveWhatIsRead) {
     ASSERT_NE(at, std::string::npos) << error;
     ASSERT_EQ(std::system(error.substr(at).c_str()), 0) << error;
     const std::vector<std::string> converted = {path[0] + (std::string_view(name) == "g.jsonl" ? ".texts.jsonl" : ".jsonl")};
-    const DataKind kind = contents_of(converted, "text").kind;
+    const DataKind kind = contents_of(converted, {}).kind;
     EXPECT_TRUE(kind == DataKind::conversations || kind == DataKind::documents) << name;
-    read_conversations(converted, "text");
+    read_conversations(converted, {});
   }
 }
 

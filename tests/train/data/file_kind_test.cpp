@@ -80,7 +80,7 @@ TEST(FileKind, EveryReaderNamesTheKindOfTheFile) {
                                    tokens = {folder.write("a.bin", bytes + std::string(bytes.size() % 2, '\0'))};
     expect(input_error_of([&] { survey(open_corpus(text), nullptr); }));
     expect(input_error_of([&] { survey(open_corpus(lines), nullptr); }));
-    expect(input_error_of([&] { read_conversations(lines, "text"); }));
+    expect(input_error_of([&] { read_conversations(lines, {}); }));
     expect(input_error_of([&] { read_pairs(pairs); }));
     if (what != "bzip2") {  // three bytes are too few to distinguish them from ids
       expect(input_error_of([&] { open_token_shards(map_token_shards(find_corpus_files(tokens, kTokenExtensions)), 50257, {}); }));

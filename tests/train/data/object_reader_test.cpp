@@ -13,7 +13,7 @@ using Objects = std::vector<std::string>;
 /// The objects of a text that arrives in parts of `step` bytes, each with its number.
 Objects objects_of(const std::string& text, ObjectForm form, std::size_t step) {
   std::size_t at = 0;
-  ObjectReader reader(form, [&](std::string& out) {
+  ObjectReader reader(form, {}, [&](std::string& out) {
     const std::string part = text.substr(at, step);
     at += part.size();
     out += part;

@@ -119,6 +119,9 @@ class StageCommands : public assistant::StageRunner {
 Plan plan_assistant(const Wishes& wishes, Clock::time_point start) {
   AssistantMessages messages;
   const assistant::Facts facts = read_facts(wishes, shipped_data);
+  if (!facts.chats.note.empty()) {
+    print_message(facts.chats.note);
+  }
   assistant::MachineMeasure measure(facts.precision, start, messages);
   assistant::PlanOutline outline = make_plan(wishes, facts, measure);
   if (const std::string remark = remark_on_small_text(outline.figures); !remark.empty()) {
@@ -225,8 +228,8 @@ The same command, or `dikkat resume runs/mine`, continues after an interruption,
                                 kExamples, [a] { return assistant_command(*a); });
   command.texts("--corpus", a->corpus, "PATH", "Text files and folders to learn from");
   command.text("--from", a->from, "MODEL", "A trained model to begin with, instead of texts");
-  command.text("--chats", a->chats, "FILE.jsonl", "Conversations to learn; by default a small set that comes with dikkat");
-  command.text("--pairs", a->pairs, "FILE.jsonl", "Pairs of answers, or judged answers, to learn preferences from");
+  command.text("--chats", a->chats, "FILE", "Conversations to learn (.jsonl, .csv ...); by default a small set that comes with dikkat");
+  command.text("--pairs", a->pairs, "FILE", "Pairs of answers, or judged answers, to learn preferences from");
   command.text("--time", a->time, "TIME", "Time for everything, such as 90s, 40m or 3h");
   command.text("--preset", a->preset, "NAME", "A time by name: tiny (5 minutes), student (1 hour) or small (8 hours)");
   command.text("--name", a->name, "NAME", "The assistant's name in the conversations that come with dikkat; by default Dikkat");

@@ -54,7 +54,7 @@ int inspect_chat(const CorpusInspectArguments& arguments) {
   read_template_file(chat, "--template");
   settle_date(chat);
   const ChatToShow wanted{.paths = arguments.corpus,
-                          .text_field = arguments.reading.text_field,
+                          .names = arguments.reading.names,
                           .form = conversation_template(chat, *tokenizer, arguments.form == "auto" ? arguments.tokenizer : arguments.form,
                                                         " with --template chatml, llama3 or plain"),
                           .scored = *scored,

@@ -44,6 +44,7 @@ struct EvalArguments {
   std::string weights = "f32";
   std::string cache = "f32";
   std::vector<std::string> corpus;
+  std::vector<std::string> columns;  // of tables in the corpus; empty: as the run
   index stride = 0;
   std::string unknown = "refuse";
   std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
@@ -68,6 +69,7 @@ EvalRequest request_of(const EvalArguments& a) {
   require_input(a.unknown == "refuse" || a.unknown == "skip", "--unknown is ", a.unknown, ", expected refuse or skip");
   require_input(a.unknown == "refuse" || !a.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
+  require_input(a.columns.empty() || !a.corpus.empty(), "--columns applies only to the text of --corpus: add --corpus, or leave it out");
   const auto scored = value_named<ScoredText>(a.score);
   require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
   const DType keys = cache_type_named(a.cache);
@@ -162,6 +164,7 @@ std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& t
     config.chat.eval_loss = *request.scored;
   }
   config.preference = {};
+  config.data.columns = request.columns.empty() ? config.data.columns : request.columns;
   const std::vector<std::string> learned = config.data.training_paths();
   announce_corpus(request.is_of_run() ? learned : request.corpus);
   std::vector<TextPart> parts;
@@ -420,6 +423,7 @@ intervals.)";
                "f32, or bf16: round keys and values in attention, to measure what sample and serve --cache bf16 cost in loss");
   command.texts("--corpus", a->corpus, "PATH",
                 "Text files or folders to evaluate as a whole; by default the validation part of the run's corpus");
+  command.list("--columns", a->columns, kColumnsType, kColumnsHelp);
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each token has more context: slower, and usually a lower loss; by "
                  "default all tokens are scored");

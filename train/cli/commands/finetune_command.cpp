@@ -78,7 +78,7 @@ bool learns_preferences(const RunOptions& run) {
   Config config;
   config.preference.method = PreferenceMethod::auto_;
   for (const std::string& setting : run.set) {
-    if (setting.starts_with("preference.method") || setting.starts_with("data.text_field")) {
+    if (setting.starts_with("preference.method") || setting.starts_with("data.text_field") || setting.starts_with("data.columns")) {
       apply_override(config, setting);
     }
   }
@@ -88,7 +88,8 @@ bool learns_preferences(const RunOptions& run) {
   if (run.corpus.empty()) {
     return false;
   }
-  const DataKind kind = contents_of(run.corpus, config.data.text_field).kind;
+  config.data.columns = run.columns.empty() ? config.data.columns : run.columns;
+  const DataKind kind = contents_of(run.corpus, config.data.names()).kind;
   return kind == DataKind::pairs || kind == DataKind::judgments;
 }
 
@@ -136,6 +137,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data letters.txt --out runs/letters --set train.max_steps=1000 lora.rank=32
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
+  dikkat finetune runs/base --data faq.csv --columns prompt=Question,completion=Answer
   dikkat finetune runs/merged --data pairs.jsonl --set preference.beta=0.05  # preferences (DPO)
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The command is short for
@@ -163,6 +165,7 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
       "--out", a->train.out, "DIR",
       "Run directory to create; by default runs/finetune, or runs/finetune-2, ... if that exists. A run of the same configuration that was "
       "interrupted there continues");
+  command.list("--columns", a->train.run.columns, kColumnsType, kColumnsHelp);
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
   command.flag("--profile", a->train.profile, kProfileHelp);

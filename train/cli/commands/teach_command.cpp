@@ -226,6 +226,7 @@ void add_teach(Commands& program) {
   command.number("--batch-size", a->batch_size, index{1}, index{4096}, "Windows or examples to score at a time");
   add_weights(command, a->weights);
   command.text("--config", a->run.config, "FILE|NAME", "The student's configuration: its [data] and [chat] decide what is scored");
+  command.list("--columns", a->run.columns, kColumnsType, kColumnsHelp);
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.flag("--json", a->json, "Print one JSON object");
 }

@@ -156,6 +156,7 @@ void add_train(Commands& program) {
       "--out", a->out, "DIR",
       "Run directory to create; by default runs/NAME after the configuration, or runs/NAME-2, ... if that exists. A run of the same "
       "configuration that was interrupted there continues");
+  command.list("--columns", a->run.columns, kColumnsType, kColumnsHelp);
   command.texts("--set", a->run.set, "KEY=VALUE", kSetHelp);
   command.text("--init-from", a->run.init_from, "RUN_DIR|FILE.h5", kInitFromHelp);
   command.flag("--profile", a->profile, kProfileHelp);

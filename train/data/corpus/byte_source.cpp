@@ -73,6 +73,14 @@ class WithStart : public ByteSource {
 
 }  // namespace
 
+std::size_t append(ByteSource& source, std::size_t bytes, std::string& text) {
+  const std::size_t had = text.size();
+  text.resize(had + bytes);
+  const std::size_t got = source.read(text.data() + had, bytes);
+  text.resize(had + got);
+  return got;
+}
+
 std::unique_ptr<ByteSource> open_bytes(const std::string& path, const std::string& name) {
   constexpr std::string_view kGzip = "\x1F\x8B";
   constexpr std::string_view kZstd = "\x28\xB5\x2F\xFD";

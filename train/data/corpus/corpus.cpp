@@ -16,24 +16,24 @@ namespace dikkat {
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options) {
   Corpus corpus{.options = options};
   corpus.files = find_corpus_files(paths, kTextExtensions, &corpus.skipped);
-  std::optional<std::pair<FileForm, std::string>> misread;  // the first file of JSON, or table, that is read as plain text
+  std::optional<CorpusContents> misread;  // the first file of JSON, or table, that is read as plain text
   index others = 0;
   for (CorpusFile& file : corpus.files) {
-    FileForm form = form_of(file, options.text_field);
+    FileForm form = form_of(file, options.names);
     file.form = form.objects;
-    if (form.objects != ObjectForm::none || form.otherwise == DataKind::text) {
+    if (form.objects != ObjectForm::none || form.contents.kind == DataKind::text) {
       continue;
     }
-    if (!options.is_known && (form.has_examples || options.refuses_json)) {
-      refuse({.kind = form.otherwise, .place = file.name, .convert = form.convert}, "texts or examples");
+    if (!options.is_known && options.refuses_json) {
+      refuse(form.contents, "texts or examples");
     }
     others += misread ? 1 : 0;
     if (!misread) {
-      misread.emplace(std::move(form), file.name);
+      misread = std::move(form.contents);
     }
   }
   if (misread) {
-    corpus.notes.push_back(note_on_form(misread->first, misread->second, others));
+    corpus.notes.push_back(note_on_form(*misread, others));
   }
   return corpus;
 }
@@ -92,6 +92,7 @@ CorpusFacts survey(const Corpus& corpus, TokenizerMaker* maker, const std::funct
                 corpus.files.size() == 1 ? " is" : concat(" and all other files (", corpus.files.size(), " in all) are"),
                 " empty, expected text");
   facts.fingerprint = fingerprint.finish();
+  facts.notes.insert(facts.notes.end(), reader.found().tables.begin(), reader.found().tables.end());
   if (const std::string unread = reader.found().unused_keys(); !unread.empty()) {
     facts.notes.push_back(concat("keys beside the texts, which are not learned: ", unread));
   }

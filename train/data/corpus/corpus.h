@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/index.h"
+#include "train/config/data_config.h"
 #include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/fingerprint.h"
 #include "train/text/tokenizer_maker.h"
@@ -14,12 +15,12 @@ namespace dikkat {
 
 /// Options for reading a corpus.
 struct CorpusOptions {
-  std::string text_field = "text";  // the JSONL field that holds the text
-  bool replace_invalid = false;     // invalid UTF-8 becomes U+FFFD; otherwise the tokenizer refuses it
-  bool any_bytes = false;           // NUL bytes are allowed, for the byte tokenizer
-  double most_replaced = 0.01;      // a file in which a larger share of the characters was replaced is refused
-  bool refuses_json = false;        // JSON without texts, and tables, are refused; otherwise they are read as plain text
-  bool is_known = false;            // a run has trained on this corpus before: none of its contents are refused
+  FieldNames names{};            // the field that holds the text
+  bool replace_invalid = false;  // invalid UTF-8 becomes U+FFFD; otherwise the tokenizer refuses it
+  bool any_bytes = false;        // NUL bytes are allowed, for the byte tokenizer
+  double most_replaced = 0.01;   // a file in which a larger share of the characters was replaced is refused
+  bool refuses_json = false;     // JSON without texts, and tables, are refused; otherwise they are read as plain text
+  bool is_known = false;         // a run has trained on this corpus before: none of its contents are refused
 };
 
 /// The texts that a model is trained or evaluated on, in a fixed order. Each file is a document; in a file of JSON objects (form_of()) each
@@ -33,7 +34,7 @@ struct Corpus {
 };
 
 /// Finds the files (find_corpus_files()) of a corpus that is read with these options, and judges the form of each (form_of()). Throws
-/// InputError for a table of examples, and with `refuses_json` for other tables and JSON.
+/// InputError with `refuses_json` for JSON without texts and tables without their columns.
 Corpus open_corpus(std::span<const std::string> paths, const CorpusOptions& options = {});
 
 /// The results of survey().

@@ -282,16 +282,11 @@ std::string read_text_file(const CorpusFile& file) {
   const auto source = open_bytes(file.path, file.name);
   std::string text;
   try {
-    for (std::size_t size = 0;;) {
-      text.resize(size + kChunk);
-      const std::size_t got = source->read(text.data() + size, kChunk);
-      text.resize(size + got);
-      if (got == 0) {
-        return text;
-      }
-      require_text(std::string_view(text).substr(size), size, file.name);
-      size = text.size();
+    while (const std::size_t got = append(*source, kChunk, text)) {
+      const std::size_t had = text.size() - got;
+      require_text(std::string_view(text).substr(had), had, file.name);
     }
+    return text;
   } catch (const std::bad_alloc&) {
     fail_input("corpus: ", file.name, " has more than ", text.size(), " bytes, which do not fit into memory");
   }

@@ -21,6 +21,13 @@ struct CorpusFile {
   ObjectForm form = ObjectForm::none;  // set by open_corpus()
 };
 
+/// The files that were read, and the number of objects in each.
+struct ObjectFiles {
+  std::vector<std::string> names{};
+  std::vector<index> objects{};
+  index bytes = 0;  // bytes of all files
+};
+
 /// Files of one kind that were found in a folder but are not part of the corpus.
 struct SkippedFiles {
   std::string what;     // "that end in .gz", "hidden"

@@ -98,15 +98,15 @@ class TextReader {
   std::string_view encoding_;  // the guessed encoding of a file with replacements
 };
 
-/// Returns the text in an object of JSON, and counts its other keys. place() names the object.
-template <class Place>
-std::string text_of_object(std::string_view json, const CorpusOptions& options, ExampleFindings& findings, Place&& place) {
-  const std::string& field = options.text_field;
+/// Returns the text in the last object that was read, and counts its other keys.
+std::string text_of_object(const ObjectReader& objects, const std::string& name, const CorpusOptions& options, ExampleFindings& findings) {
+  const std::string& field = options.names.text;
+  const auto place = [&] { return objects.place(name); };
   const auto refuse_object = [&](const auto&... parts) { fail_input("corpus: ", place(), parts...); };
   // Parse the object.
   nlohmann::ordered_json object;
   try {
-    object = parse_json_line<nlohmann::ordered_json>(json);
+    object = objects.object();
   } catch (const BadJson& error) {
     refuse_object(", ", error.what());
   } catch (const InputError& error) {
@@ -152,8 +152,11 @@ std::string text_of_object(std::string_view json, const CorpusOptions& options, 
   const CorpusFile& file = corpus.files[chunk.file];
   const index at = chunk.offset + error.offset();
   throw RefusedText(chunk.line == 0 ? concat(file.name, ": byte ", at, ": ", error.problem())
-                                    : concat(file.name, file.form == ObjectForm::lines ? ": line " : ": object ", chunk.line, ": byte ", at,
-                                             " of its text: ", error.problem()));
+                                    : concat(file.name,
+                                             file.form == ObjectForm::lines   ? ": line "
+                                             : file.form == ObjectForm::table ? ": row "
+                                                                              : ": object ",
+                                             chunk.line, ": byte ", at, " of its text: ", error.problem()));
 }
 
 struct CorpusReader::State {
@@ -185,7 +188,7 @@ struct CorpusReader::State {
     split = splits.empty() ? std::nullopt : std::optional(splits[file]);
     begin_document();
     if (next.form != ObjectForm::none) {
-      objects.emplace(next.form, [this](std::string& text) { return source->read(text); });
+      objects.emplace(next.form, corpus.options.names, [this](std::string& text) { return source->read(text); });
     } else {
       offset = source->position();
     }
@@ -194,6 +197,9 @@ struct CorpusReader::State {
   void close() {
     source->require_few_replacements();
     replaced += source->replaced();
+    if (objects && !objects->note().empty()) {
+      found.tables.insert(objects->note());
+    }
     objects.reset();
     source.reset();
     ++file;
@@ -252,13 +258,12 @@ struct CorpusReader::State {
   void next_of_objects(std::vector<Chunk>& out) {
     const std::string& name = corpus.files[file].name;
     try {
-      const auto json = objects->next();
-      if (!json) {
+      if (!objects->next()) {
         close();
         return;
       }
       line = objects->number();
-      buffer = text_of_object(*json, corpus.options, found, [&] { return objects->place(name); });
+      buffer = text_of_object(*objects, name, corpus.options, found);
     } catch (const BrokenObjects& error) {
       fail_input("corpus: ", objects->place(name), ' ', error.what());
     }

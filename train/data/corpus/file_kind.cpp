@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kModel = "it holds weights, not text: `dikkat inspect FILE` shows them";
-constexpr std::string_view kOffice = "save its text from the program that made it";
+constexpr std::string_view kOffice = "save its text, or a spreadsheet as CSV in UTF-8, from the program that made it";
 
 // A longer magic comes before a shorter one that it begins with.
 constexpr FileKind kKinds[] = {
@@ -29,8 +29,9 @@ constexpr FileKind kKinds[] = {
     {"\x04\x22\x4D\x18"sv, 0, "compressed with LZ4", "decompress it: unlz4 --keep 'FILE'"},
     {"\x1F\x8B\x08"sv, 0, "compressed with gzip", "decompress it: gunzip --keep 'FILE'"},
     {"\x28\xB5\x2F\xFD"sv, 0, "compressed with zstd", "decompress it: unzstd --keep 'FILE'"},
-    {"PK\x03\x04"sv, 0, "a ZIP archive (.zip, .docx, .epub, .npz ...)",
-     "unpack it: unzip 'FILE' -d 'FILE.d'; convert a document to text: pandoc 'FILE' -t plain -o 'FILE.txt'"},
+    {"PK\x03\x04"sv, 0, "a ZIP archive (.zip, .xlsx, .docx, .epub, .npz ...)",
+     "unpack it: unzip 'FILE' -d 'FILE.d'; save a spreadsheet as CSV in UTF-8 from the program that made it; convert a document to text: "
+     "pandoc 'FILE' -t plain -o 'FILE.txt'"},
     {"7z\xBC\xAF\x27\x1C"sv, 0, "a 7z archive", "unpack it: 7z x 'FILE'"},
     {"Rar!\x1A\x07"sv, 0, "a RAR archive", "unpack it: unrar x 'FILE'"},
     {"ustar"sv, 257, "a tar archive", "unpack it: tar -xf 'FILE'"},

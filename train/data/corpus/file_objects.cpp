@@ -6,14 +6,11 @@
 
 namespace dikkat {
 
-FileObjects::FileObjects(const CorpusFile& file, ObjectForm form)
-    : name_(file.name), source_(open_bytes(file.path, file.name)), reader_(form, [this](std::string& text) {
+FileObjects::FileObjects(const CorpusFile& file, ObjectForm form, const FieldNames& names)
+    : name_(file.name), source_(open_bytes(file.path, file.name)), reader_(form, names, [this](std::string& text) {
         constexpr std::size_t kBlock = std::size_t{1} << 20;
-        const std::size_t had = text.size();
-        text.resize(had + kBlock);
-        const std::size_t got = source_->read(text.data() + had, kBlock);
-        text.resize(had + got);
-        require_text(std::string_view(text).substr(had), static_cast<std::size_t>(bytes_), name_);
+        const std::size_t got = append(*source_, kBlock, text);
+        require_text(std::string_view(text).substr(text.size() - got), static_cast<std::size_t>(bytes_), name_);
         bytes_ += static_cast<index>(got);
         return got > 0;
       }) {}
@@ -26,20 +23,20 @@ std::optional<std::string_view> FileObjects::next() {
   }
 }
 
-ObjectFiles for_objects(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
-                        const std::function<void(std::string_view text, const std::string& place)>& f) {
+ObjectFiles for_objects(std::span<const std::string> paths, const FieldNames& names, std::string_view expected,
+                        const std::function<void(std::string_view json, const FileObjects& objects)>& f) {
   ObjectFiles found;
   for (const CorpusFile& file : find_corpus_files(paths)) {
-    const FileForm form = form_of(file, text_field);
+    const FileForm form = form_of(file, names);
     if (form.objects == ObjectForm::none) {
-      refuse({.kind = form.otherwise, .place = file.name, .convert = form.convert}, expected);
+      refuse(form.contents, expected);
     }
     found.names.push_back(file.name);
     index& count = found.objects.emplace_back(0);
-    FileObjects objects(file, form.objects);
-    while (const auto text = objects.next()) {
+    FileObjects objects(file, form.objects, names);
+    while (const auto json = objects.next()) {
       try {
-        f(*text, objects.place());
+        f(*json, objects);
         ++count;
       } catch (const BadJson& error) {
         fail_input("corpus: ", objects.place(), ", ", error.what());

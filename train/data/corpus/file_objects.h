@@ -13,21 +13,22 @@
 
 namespace dikkat {
 
-/// The objects of one file, as unparsed JSON. The file is read block by block, and no further than needed.
+/// The objects of one file. The file is read block by block, and no further than needed.
 class FileObjects {
  public:
   /// Throws InputError if the file cannot be opened.
-  FileObjects(const CorpusFile& file, ObjectForm form);
+  FileObjects(const CorpusFile& file, ObjectForm form, const FieldNames& names);
   FileObjects(const FileObjects&) = delete;
   FileObjects& operator=(const FileObjects&) = delete;
 
-  /// Returns the next object, valid until the next call; nullopt at the end. Throws InputError, which names the place, for a file that is
-  /// not text (require_text()) and for a broken array.
+  /// Returns the JSON of the next object, valid until the next call; nullopt at the end. Throws InputError, which names the place, for a
+  /// file that is not text (require_text()), a broken array and a broken table.
   std::optional<std::string_view> next();
   /// Returns the place of that object: "FILE: line 7".
   std::string place() const { return reader_.place(name_); }
   /// Returns the number of bytes that have been read.
   index bytes() const { return bytes_; }
+  const ObjectReader& reader() const { return reader_; }
 
  private:
   std::string name_;
@@ -36,16 +37,9 @@ class FileObjects {
   ObjectReader reader_;
 };
 
-/// The files that were read, and the number of objects in each.
-struct ObjectFiles {
-  std::vector<std::string> names{};
-  std::vector<index> objects{};
-  index bytes = 0;  // bytes of all files
-};
-
-/// Calls f(text, place) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place. Throws
-/// InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.
-ObjectFiles for_objects(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
-                        const std::function<void(std::string_view text, const std::string& place)>& f);
+/// Calls f(json, objects) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place.
+/// Throws InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.
+ObjectFiles for_objects(std::span<const std::string> paths, const FieldNames& names, std::string_view expected,
+                        const std::function<void(std::string_view json, const FileObjects& objects)>& f);
 
 }  // namespace dikkat

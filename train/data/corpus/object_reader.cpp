@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "train/data/corpus/corpus_files.h"
+#include "train/system/json.h"
+#include "train/text/json_line.h"
 
 namespace dikkat {
 namespace {
@@ -13,6 +17,17 @@ void require_form(bool is_right, const std::string& problem) {
   if (!is_right) {
     throw BrokenObjects(problem);
   }
+}
+
+/// Returns the value of a cell: a string, but a boolean where a field marks examples.
+nlohmann::ordered_json value_of(std::string_view field, std::string_view cell) {
+  constexpr std::string_view kMarks[] = {"label", "weight", "train", "loss"};
+  constexpr std::string_view kTrue[] = {"1", "true", "True", "TRUE"}, kFalse[] = {"0", "false", "False", "FALSE"};
+  const auto is_in = [](const auto& words, std::string_view word) { return std::ranges::find(words, word) != std::end(words); };
+  if (is_in(kMarks, field) && (is_in(kTrue, cell) || is_in(kFalse, cell))) {
+    return is_in(kTrue, cell);
+  }
+  return std::string(cell);
 }
 
 }  // namespace
@@ -134,9 +149,46 @@ std::optional<std::string_view> ObjectReader::next_value() {
   return cut_value();
 }
 
-std::optional<std::string_view> ObjectReader::next() { return form_ == ObjectForm::lines ? next_line() : next_value(); }
+std::optional<std::string_view> ObjectReader::next_row() {
+  try {
+    if (!table_) {
+      fields_ = table_fields(table_.emplace(source_).columns(), names_);
+    }
+    if (!table_->next()) {
+      return std::nullopt;
+    }
+  } catch (const BadTable& error) {
+    throw BrokenObjects(error.what());
+  }
+  number_ = table_->row();
+  return text_ = json_text(object());
+}
+
+std::optional<std::string_view> ObjectReader::next() {
+  const auto object = form_ == ObjectForm::table ? next_row() : form_ == ObjectForm::lines ? next_line() : next_value();
+  object_ = object.value_or("");
+  return object;
+}
+
+nlohmann::ordered_json ObjectReader::object() const {
+  if (!table_) {
+    auto object = parse_json_line<nlohmann::ordered_json>(object_);
+    return names_.columns.empty() ? object : with_field_names(std::move(object), names_);
+  }
+  nlohmann::ordered_json::object_t object;
+  object.reserve(fields_.of_columns.size());
+  for (std::size_t i = 0; i < fields_.of_columns.size(); ++i) {
+    if (const std::string& field = fields_.of_columns[i]; !field.empty()) {
+      object.emplace_back(field, value_of(field, table_->fields()[i]));
+    }
+  }
+  return object;
+}
 
 std::string ObjectReader::place(const std::string& file) const {
+  if (form_ == ObjectForm::table) {
+    return concat(file, ": row ", table_ ? table_->row() : 1, " (line ", table_ ? table_->line() : 1, ')');
+  }
   return concat(file, form_ == ObjectForm::lines ? ": line " : ": object ", number_);
 }
 

@@ -22,7 +22,7 @@ constexpr index kWorthKeeping = index{8} << 20;  // bytes of text; less text is 
 
 /// Returns how to read texts with these settings, for a tokenizer of this kind.
 CorpusOptions corpus_options(const DataConfig& config, std::string_view tokenizer_kind, bool refuses_json, bool is_known) {
-  return {.text_field = config.text_field,
+  return {.names = config.names(),
           .replace_invalid = config.invalid_utf8 == InvalidUtf8::replace,
           .any_bytes = dikkat::tokenizer_kind(tokenizer_kind, "tokenizer.kind").any_bytes,
           .refuses_json = refuses_json,

@@ -21,12 +21,12 @@ const char* in_words(ScoredText scored) {
 class ConversationSource : public OpenedSource {
  public:
   ConversationSource(const DataConfig& config, const ChatConfig& chat, const SourceReading& reading) : OpenedSource(config), chat_(chat) {
-    corpus_ = read_conversations(config.corpus, config.text_field);
+    corpus_ = read_conversations(config.corpus, config.names());
     require_input(reading.tokenizer != nullptr, config.corpus.front(),
                   " holds conversations, and there is no tokenizer for them: start from a trained model with --init-from "
                   "(train.init_from), or set tokenizer.path. The first conversation is ",
                   corpus_.first_conversation() == nullptr ? "" : *corpus_.first_conversation());
-    held_out_ = has_validation() ? read_conversations(config.validation, config.text_field) : ConversationCorpus();
+    held_out_ = has_validation() ? read_conversations(config.validation, config.names()) : ConversationCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
     facts_.documents_of_training = corpus_.documents;
     facts_.documents_of_validation = held_out_.documents;
@@ -83,7 +83,7 @@ std::unique_ptr<OpenedSource> open_conversations(const DataConfig& config, const
 
 LoadedText evaluation_of_conversations(const DataConfig& config, const ChatConfig& chat, const Tokenizer& tokenizer,
                                        const std::vector<std::string>& paths) {
-  const ConversationCorpus corpus = read_conversations(paths, config.text_field);
+  const ConversationCorpus corpus = read_conversations(paths, config.names());
   const ChatTemplate form = template_of(chat, tokenizer);
   auto data = std::make_unique<ConversationDataset>(ExampleRange{corpus, 0, static_cast<index>(corpus.examples.size())},
                                                     form_of(config, tokenizer, form), chat.evaluated(), "");

@@ -18,11 +18,12 @@ constexpr index kExamplesOfATask = 64;
 
 }  // namespace
 
-ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field) {
+ConversationCorpus read_conversations(std::span<const std::string> paths, const FieldNames& names) {
   ConversationCorpus corpus;
-  for_examples(paths, text_field,
-               "conversations or examples in every file: objects in JSONL or in a JSON array (data.sources mixes texts and examples)",
-               corpus, [&](std::string_view line) { return read_conversation(line, text_field, corpus.found); });
+  for_examples(paths, names,
+               "conversations or examples in every file: objects in JSONL or in a JSON array, or rows of a table (data.sources mixes texts "
+               "and examples)",
+               corpus, [&](const nlohmann::ordered_json& object) { return to_conversation(object, names.text, corpus.found); });
   require_input(std::ranges::any_of(corpus.examples, &Conversation::learn), "corpus: ", paths.front(),
                 " has no example to learn: \"label\", \"weight\", \"train\" or \"loss\" excludes every example");
   return corpus;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/chat/chat_template.h"
+#include "train/config/data_config.h"
 #include "train/data/examples/example_corpus.h"
 #include "train/data/samples/packed_samples.h"
 #include "train/data/tokens/token_store.h"
@@ -19,9 +20,9 @@ struct ConversationCorpus : ExampleCorpus<Conversation> {
   const std::string* first_conversation() const;
 };
 
-/// Reads files of examples (read_conversation()): JSONL, or a JSON array. Throws InputError, which names the file and the line or object.
-/// Throws it also if the files have no example to learn.
-ConversationCorpus read_conversations(std::span<const std::string> paths, const std::string& text_field);
+/// Reads files of examples (read_conversation()): JSONL, a JSON array, or a table. Throws InputError, which names the file and the line or
+/// object. Throws it also if the files have no example to learn.
+ConversationCorpus read_conversations(std::span<const std::string> paths, const FieldNames& names);
 
 /// Returns how many tokens of a sequence are predicted and scored. The first token is never predicted.
 index scored_targets(const ChatTokens& sequence);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "train/chat/example_findings.h"
-#include "train/data/corpus/file_objects.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/fingerprint.h"
 
 namespace dikkat {

@@ -99,12 +99,12 @@ class PreferenceSource : public OpenedSource {
  private:
   PreferenceCorpus read_all(const std::vector<std::string>& paths) const {
     const PreferenceMethod method = preference_.method;
-    const DataKind kind = contents_of(paths, config_.text_field).kind;
+    const DataKind kind = contents_of(paths, config_.names()).kind;
     require_input(kind == DataKind::pairs || kind == DataKind::judgments, "preference.method is \"", name_of(method), "\", but ",
                   paths.front(),
                   " does not begin with an example for it: expected objects with \"chosen\" and \"rejected\", or with \"prompt\", "
                   "\"completion\" and \"label\" for kto; for texts and conversations, set preference.method = \"none\"");
-    PreferenceCorpus corpus = read_preferences(paths, config_.text_field);
+    PreferenceCorpus corpus = read_preferences(paths, config_.names());
     require_input(corpus.are_pairs() || method == PreferenceMethod::kto, "preference.method is \"", name_of(method), "\", but ",
                   corpus.places.front(),
                   " is an answer with a \"label\", expected pairs (\"chosen\" and \"rejected\"), or "

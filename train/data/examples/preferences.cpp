@@ -4,6 +4,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/chat/read_preference.h"
 #include "train/data/examples/read_examples.h"
@@ -127,11 +129,11 @@ std::vector<std::size_t> partners(const PreferenceCorpus& corpus, const std::vec
 
 }  // namespace
 
-PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field) {
+PreferenceCorpus read_preferences(std::span<const std::string> paths, const FieldNames& names) {
   PreferenceCorpus corpus;
-  for_examples(paths, text_field, "examples for preference tuning in every file: objects in JSONL or in a JSON array", corpus,
-               [&](std::string_view line) {
-                 Preference example = read_preference(line, corpus.found);
+  for_examples(paths, names, "examples for preference tuning in every file: objects in JSONL or in a JSON array, or rows of a table",
+               corpus, [&](const nlohmann::ordered_json& object) {
+                 Preference example = to_preference(object, corpus.found);
                  require_input(corpus.examples.empty() || example.is_pair() == corpus.are_pairs(), "is ",
                                example.is_pair()
                                    ? "a pair (\"chosen\" and \"rejected\"), but the lines before it are answers with a \"label\""

@@ -6,6 +6,7 @@
 
 #include "train/chat/chat_template.h"
 #include "train/chat/preference.h"
+#include "train/config/data_config.h"
 #include "train/data/examples/conversations.h"
 #include "train/data/examples/example_corpus.h"
 #include "train/data/samples/samples.h"
@@ -17,10 +18,10 @@ struct PreferenceCorpus : ExampleCorpus<Preference> {
   bool are_pairs() const { return !examples.empty() && examples.front().is_pair(); }
 };
 
-/// Reads files of examples (read_preference()): JSONL, or a JSON array. If examples judge the same answer to the same prompt, the first one
-/// gets the judgment of the last, and the others are not learned. Throws InputError, which names the file and the line or object, also for
-/// an example of another kind than those before it. Throws it also if the files have no example to learn.
-PreferenceCorpus read_preferences(std::span<const std::string> paths, const std::string& text_field = "text");
+/// Reads files of examples (read_preference()): JSONL, a JSON array, or a table. If examples judge the same answer to the same prompt, the
+/// first one gets the judgment of the last, and the others are not learned. Throws InputError, which names the file and the line or object,
+/// also for an example of another kind than those before it. Throws it also if the files have no example to learn.
+PreferenceCorpus read_preferences(std::span<const std::string> paths, const FieldNames& names = {});
 
 /// Encodes two answers to a prompt. Their scored tokens are those of the answers; two plain texts are scored starting at their first
 /// difference. Throws InputError if the template makes several texts of one.

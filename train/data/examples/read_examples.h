@@ -14,20 +14,24 @@
 // Files of examples. This header is private to its folder.
 namespace dikkat {
 
-/// Reads the objects of files (for_objects()) as examples of a new corpus. read(text) returns an example, and may throw BadJson or
+/// Reads the objects of files (for_objects()) as examples of a new corpus. read(object) returns an example, and may throw BadJson or
 /// InputError, which get the object's place. The error for a file without objects has `expected`. Throws InputError too if the files have
 /// no example.
 template <class Example, class F>
-void for_examples(std::span<const std::string> paths, const std::string& text_field, std::string_view expected,
-                  ExampleCorpus<Example>& corpus, F&& read) {
+void for_examples(std::span<const std::string> paths, const FieldNames& names, std::string_view expected, ExampleCorpus<Example>& corpus,
+                  F&& read) {
   Fingerprint fingerprint(&corpus.documents);
-  corpus.files = for_objects(paths, text_field, expected, [&](std::string_view text, const std::string& place) {
-    corpus.examples.push_back(read(text));
-    corpus.places.push_back(place);
-    fingerprint.add(text);
+  corpus.files = for_objects(paths, names, expected, [&](std::string_view json, const FileObjects& objects) {
+    corpus.examples.push_back(read(objects.reader().object()));
+    corpus.places.push_back(objects.place());
+    fingerprint.add(json);
     fingerprint.end_document();
+    if (const std::string& note = objects.reader().note(); !note.empty()) {
+      corpus.found.tables.insert(note);
+    }
   });
-  require_input(!corpus.examples.empty(), "corpus: ", paths.front(), " has no example, expected a JSON object on each line, or an array");
+  require_input(!corpus.examples.empty(), "corpus: ", paths.front(),
+                " has no example, expected a JSON object on each line, an array, or rows of a table");
   corpus.fingerprint = fingerprint.finish();
 }
 

@@ -1,0 +1,124 @@
+#include "train/data/corpus/table_fields.h"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "train/text/table_reader.h"
+
+namespace dikkat {
+namespace {
+
+/// A field of an example, and the usual names of its column, the preferred ones first.
+struct UsualColumn {
+  std::string_view field;
+  std::vector<std::string_view> columns;
+  bool is_required = true;
+};
+
+/// Returns the forms of examples and texts (read_conversation.h, read_preference.h), the most special ones first.
+const std::vector<std::vector<UsualColumn>>& usual_forms() {
+  using Names = std::vector<std::string_view>;
+  static const Names questions = {"prompt", "question", "query", "input", "user", "human"};
+  static const Names answers = {"completion", "answer", "response", "output", "reply", "assistant"};
+  static const std::vector<std::vector<UsualColumn>> forms = {
+      {{"chosen", {"chosen", "preferred"}}, {"rejected", {"rejected"}}, {"prompt", questions, false}},
+      {{"instruction", {"instruction"}}, {"output", answers}, {"input", {"input", "context"}, false}},
+      {{"instruction", questions}, {"output", answers}, {"system", {"system", "system_prompt"}}},
+      {{"prompt", questions}, {"completion", answers}},
+      {{"text", {"text"}}}};
+  return forms;
+}
+
+using Choice = std::vector<std::pair<std::string, std::string>>;  // fields, each with its column
+
+/// Returns the columns of a form; none if one is missing. Case does not matter.
+Choice find_form(std::span<const UsualColumn> form, const std::vector<std::string>& columns) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  Choice choice;
+  for (const UsualColumn& one : form) {
+    auto found = columns.end();
+    for (std::size_t i = 0; i < one.columns.size() && found == columns.end(); ++i) {
+      const auto is_named = [&](const std::string& column) { return std::ranges::equal(column, one.columns[i], {}, lower); };
+      found = std::ranges::find_if(columns, is_named);
+    }
+    if (found != columns.end()) {
+      choice.emplace_back(one.field, *found);
+    } else if (one.is_required) {
+      return {};
+    }
+  }
+  return choice;
+}
+
+/// Returns the columns with usual names; none if there are no such columns. A text field that the user names is preferred, as in
+/// read_conversation().
+Choice usual_choice(const std::vector<std::string>& columns, const std::string& text) {
+  Choice choice;
+  if (text != "text" && std::ranges::find(columns, text) != columns.end()) {
+    choice = {{text, text}};
+  }
+  for (std::size_t i = 0; i < usual_forms().size() && choice.empty(); ++i) {
+    choice = find_form(usual_forms()[i], columns);
+  }
+  return choice;
+}
+
+Choice own_choice(const FieldNames& names) {
+  Choice choice;
+  for (const std::string& one : names.columns) {
+    const std::size_t mark = std::min(one.find('='), one.size());
+    const auto& [field, column] = choice.emplace_back(one.substr(0, mark), one.substr(std::min(mark + 1, one.size())));
+    const bool is_new = std::ranges::count(choice, field, &Choice::value_type::first) == 1 &&
+                        std::ranges::count(choice, column, &Choice::value_type::second) == 1;
+    require_input(!field.empty() && !column.empty() && is_new, "data.columns (--columns) has \"", one,
+                  "\", expected FIELD=COLUMN with other fields and columns than before, such as prompt=question,completion=answer");
+  }
+  return choice;
+}
+
+}  // namespace
+
+TableFields table_fields(const std::vector<std::string>& columns, const FieldNames& names) {
+  const bool is_own = !names.columns.empty();
+  const Choice choice = is_own ? own_choice(names) : usual_choice(columns, names.text);
+  const auto refuse_columns = [&](const auto&... parts) {
+    constexpr std::size_t kShown = 20;
+    std::string message = concat(parts..., "; its columns are ");
+    for (std::size_t i = 0; i < std::min(columns.size(), kShown); ++i) {
+      append_to(message, concat(i == 0 ? "\"" : ", \"", columns[i], '"'));
+    }
+    throw BadTable(message + (columns.size() > kShown ? " ..." : ""));
+  };
+  if (choice.empty()) {
+    refuse_columns("has no columns with the names of texts or examples: name those of a question and its answer (data.columns), ",
+                   "--columns prompt=COLUMN,completion=COLUMN");
+  }
+  TableFields fields{.of_columns = is_own ? std::vector<std::string>(columns.size()) : columns};
+  for (const auto& [field, column] : choice) {
+    const auto found = std::ranges::find(columns, column);
+    if (found == columns.end()) {
+      refuse_columns("has no column \"", column, "\" (data.columns, --columns)");
+    }
+    std::ranges::replace(fields.of_columns, field, std::string());  // another column with this name is not read
+    fields.of_columns[static_cast<std::size_t>(found - columns.begin())] = field;
+    append_to(fields.note, concat(fields.note.empty() ? "a table is read with --columns " : ",", field, '=', column));
+  }
+  return fields;
+}
+
+nlohmann::ordered_json with_field_names(nlohmann::ordered_json object, const FieldNames& names) {
+  nlohmann::ordered_json chosen;
+  for (const auto& [field, column] : object.is_object() ? own_choice(names) : Choice()) {
+    if (const auto found = object.find(column); found != object.end()) {
+      chosen[field] = std::move(*found);
+    }
+  }
+  return chosen.is_null() ? object : chosen;
+}
+
+}  // namespace dikkat
