@@ -14,8 +14,11 @@ struct Chunk {
   Chunk* parent = nullptr;  // null: it begins the prompt
   std::vector<Token> tokens;
   KeyValueCache keys_and_values;
+  std::optional<PromptScores> scores{};  // those of its tokens
   std::vector<Chunk*> children{};
   std::int64_t used = 0;  // the index of its last use
+
+  bool lacks(const PromptScores* wanted) const { return wanted != nullptr && !(scores && wanted->is_within(*scores)); }
 };
 
 }  // namespace
@@ -27,26 +30,29 @@ class PromptCache::Tree {
         most_(std::max<index>((options.positions == 0 ? model.config().block_size : options.positions) / kChunk, 0)),
         config_(model.config()) {}
 
-  index extend(const Gpt& model, std::span<const Token> context, KeyValueCache& to) {
+  index extend(const Gpt& model, std::span<const Token> context, KeyValueCache& to, PromptScores* scores) {
     const index begin = to.length();
     const index last = (std::ssize(context) - 1) / kChunk * kChunk;  // leaves at least one token to read
     Chunk* parent = nullptr;
     ++uses_;
     for (index at = 0; at < last; at += kChunk) {
       Chunk* next = find(model, parent, chunk_at(context, at));
-      if (next == nullptr) {
+      if (next == nullptr || (at >= begin && next->lacks(scores))) {
         break;
       }
       next->used = uses_;
       if (at >= begin) {
         to.append_positions(0, next->keys_and_values, 0, 0, kChunk);
+        if (scores != nullptr) {
+          scores->append(*next->scores);
+        }
       }
       parent = next;
     }
     return to.length() - begin;
   }
 
-  void add(const Gpt& model, std::span<const Token> context, const KeyValueCache& from) {
+  void add(const Gpt& model, std::span<const Token> context, const KeyValueCache& from, const PromptScores* scores) {
     const index end = std::min(std::ssize(context), from.length()) / kChunk * kChunk;
     Chunk* parent = nullptr;
     ++uses_;
@@ -63,7 +69,11 @@ class PromptCache::Tree {
         next->tokens.assign(tokens.begin(), tokens.end());
         next->keys_and_values.clear();
         next->keys_and_values.append_positions(0, from, 0, at, kChunk);
+        next->scores.reset();
         children_of(parent).push_back(next);
+      }
+      if (next->lacks(scores) && at + kChunk == std::ssize(scores->tokens)) {
+        next->scores = scores->last_tokens(kChunk);
       }
       next->used = uses_;
       parent = next;
@@ -126,14 +136,15 @@ PromptCache::~PromptCache() = default;
 
 std::size_t PromptCache::bytes(const TransformerConfig& model, const Options& options) {
   const index positions = (options.positions == 0 ? model.block_size : options.positions) / kChunk * kChunk;
-  return key_value_bytes(model, positions, options.cache.value_or(DType::f32));
+  const std::size_t scores = options.scores_prompts ? PromptScores::bytes(model, positions, positions / kChunk) : 0;
+  return key_value_bytes(model, positions, options.cache.value_or(DType::f32)) + scores;
 }
 
-index PromptCache::extend(const Gpt& model, std::span<const Token> context, KeyValueCache& keys_and_values) {
-  return tree_->extend(model, context, keys_and_values);
+index PromptCache::extend(const Gpt& model, std::span<const Token> context, KeyValueCache& keys_and_values, PromptScores* scores) {
+  return tree_->extend(model, context, keys_and_values, scores);
 }
-void PromptCache::add(const Gpt& model, std::span<const Token> context, const KeyValueCache& keys_and_values) {
-  tree_->add(model, context, keys_and_values);
+void PromptCache::add(const Gpt& model, std::span<const Token> context, const KeyValueCache& keys_and_values, const PromptScores* scores) {
+  tree_->add(model, context, keys_and_values, scores);
 }
 index PromptCache::positions() const { return tree_->count() * kChunk; }
 index PromptCache::most_positions() const { return tree_->most() * kChunk; }
