@@ -62,7 +62,7 @@ std::function<std::unique_ptr<TokenConstraint>()> constraint_of(const Structured
   } catch (const serve::ApiError& error) {
     fail_input(error.what());
   } catch (const JsonError& error) {
-    fail_input(form.field, " is not JSON: the text ", error.what());
+    fail_input(form.field, ' ', error.what());
   }
 }
 

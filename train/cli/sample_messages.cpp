@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
-#include <memory>
 
 #include "train/chat/answer_format.h"
 #include "train/chat/read_conversation.h"

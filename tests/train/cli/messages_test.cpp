@@ -85,7 +85,7 @@ TEST_F(MessagesTest, AnswersAreThoseOfAChat) {
   ASSERT_EQ(asked.code, 0) << asked.err;
   const Words lines = split(asked.out);
   ASSERT_EQ(lines.size(), 2U) << asked.out;
-  for (const std::size_t i : {0, 1}) {
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const Json answer = Json::parse(lines[i]);
     const std::string prompt = i == 0 ? "the lamp" : "ships";
     EXPECT_EQ(answer["prompt"], prompt);
