@@ -29,7 +29,7 @@ Words split(const std::string& text) { return lines_with(text, ""); }
 class MessagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    here_.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96", "model.dropout=0.0"});
+    here_.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96", "model.dropout=0.0", "train.max_steps=3"});
     here_.write("questions.jsonl", joined(kQuestions));
   }
 
