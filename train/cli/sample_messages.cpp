@@ -120,11 +120,8 @@ Questions read_questions(const SampleArguments& arguments, const ServedModel& mo
 /// Plans the memory as a server does, but for the longest question instead of a full context.
 serve::StreamPlan plan_of(const SampleArguments& arguments, const TrainedModel& trained, const Questions& questions) {
   TransformerConfig config = trained.model->gpt().config();
-  std::size_t longest = 0;
-  for (const std::vector<Token>& prompt : questions.prompts) {
-    longest = std::max(longest, prompt.size());
-  }
-  const index positions = 2 * (static_cast<index>(longest) + arguments.options.max_new_tokens);  // keys and values grow by doubling
+  const auto longest = std::ranges::max_element(questions.prompts, {}, [](const auto& prompt) { return prompt.size(); });
+  const index positions = 2 * (std::ssize(*longest) + arguments.options.max_new_tokens);  // keys and values grow by doubling
   config.block_size = std::min(config.block_size, std::max(Gpt::kFirstPositions, positions));
   const auto needs = serve::stream_needs(config, trained.model->parameters().weight_bytes(), arguments.options.cache);
   const auto wished = arguments.parallel > 0 ? std::optional<index>(arguments.parallel) : std::nullopt;
