@@ -18,7 +18,7 @@ struct SampleArguments {
   std::string cache = "f32";
   std::optional<std::string> prompt;  // "-" reads standard input
   std::string prompt_file;
-  std::string prompts;  // a JSONL file of prompts; "-" reads standard input
+  std::string prompts;     // a JSONL file of prompts; "-" reads standard input
   std::string messages;    // a JSONL file of conversations and prompts; "-" reads standard input
   TemplateArguments chat;  // the template of conversations
   std::string out;         // the file of answers to `messages`

@@ -17,8 +17,8 @@ struct FormArguments {
   std::vector<std::string> choices{};  // lists that commas separate
 };
 
-/// Returns the form that the options ask for. Throws InputError for several forms, for a file that is not a schema, and for choices that are
-/// empty or equal.
+/// Returns the form that the options ask for. Throws InputError for several forms, for a file that is not a schema, and for choices that
+/// are empty or equal.
 serve::StructuredRequest form_of(const FormArguments& arguments);
 /// Returns SampleOptions::constraint for texts of this form. Throws InputError, which names the option, if there are none.
 std::function<std::unique_ptr<TokenConstraint>()> constraint_of(const serve::StructuredRequest& form, const TrainedModel& trained);

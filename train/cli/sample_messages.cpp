@@ -41,7 +41,8 @@ struct Questions {
 ServedModel model_of(const SampleArguments& arguments, const TrainedModel& trained) {
   const ChatConfig& chat = trained.origin.config().chat;
   const std::string none = TemplateArguments().name;
-  ServedModel model{.gpt = trained.model->gpt(), .tokenizer = *trained.tokenizer, .name = trained.origin.path().string(), .fingerprint = ""};
+  ServedModel model{
+      .gpt = trained.model->gpt(), .tokenizer = *trained.tokenizer, .name = trained.origin.path().string(), .fingerprint = ""};
   if (arguments.chat.name != none || chat.template_name != none || !chat.jinja.empty()) {
     model.form = template_of(arguments.chat, trained);
     model.answers = answer_format_of(*model.form);
@@ -133,10 +134,10 @@ std::string fingerprint_of(const SampleArguments& arguments, const TrainedModel&
                            const std::string& weights_hash) {
   constexpr std::size_t kDigits = 12;
   const SampleOptions& o = arguments.options;
-  const Object options = Object::array(
-      {o.max_new_tokens, o.temperature, o.top_k, o.top_p, o.min_p, o.repetition_penalty, o.seed, o.log_probabilities, arguments.weights,
-       arguments.cache, arguments.no_special, arguments.stop, static_cast<int>(arguments.structure.kind), arguments.structure.text,
-       model.context(), model.form ? model.form->jinja() : "", trained.origin.config().chat.variables});
+  const Object options = Object::array({o.max_new_tokens, o.temperature, o.top_k, o.top_p, o.min_p, o.repetition_penalty, o.seed,
+                                        o.log_probabilities, arguments.weights, arguments.cache, arguments.no_special, arguments.stop,
+                                        static_cast<int>(arguments.structure.kind), arguments.structure.text, model.context(),
+                                        model.form ? model.form->jinja() : "", trained.origin.config().chat.variables});
   const auto digits = [](const std::string& text) { return to_hex(sha256(text)).substr(0, kDigits); };
   return concat(digits(weights_hash + trained.tokenizer->to_json()), '-', digits(json_text(options)));
 }
@@ -170,8 +171,8 @@ void add_answer(Object& line, serve::Job& job, const std::string& fingerprint) {
   line["fingerprint"] = fingerprint;
 }
 
-/// Answers the questions after the first `kept`, until a signal interrupts it. Writes each answer once all before it are written. The random
-/// numbers of an answer are those of its question's index. Returns the number of the questions that have answers.
+/// Answers the questions after the first `kept`, until a signal interrupts it. Writes each answer once all before it are written. The
+/// random numbers of an answer are those of its question's index. Returns the number of the questions that have answers.
 index answer_all(const ServedModel& model, const Scheduler::Options& options, const std::string& fingerprint, index kept,
                  Questions& questions, const std::function<void(const Object&)>& write) {
   Scheduler scheduler(model.gpt, options);
@@ -224,19 +225,20 @@ void answer_messages(const SampleArguments& arguments, const TrainedModel& train
   // Continue after the answers that the file has.
   std::optional<AnswersFile> file;
   const index kept = arguments.out.empty() ? 0 : file.emplace(arguments.out, questions.objects, fingerprint).kept();
-  print_message(for_terminal(concat(counted(all, "question"), model.form ? concat(" in the chat template ", name_of(model.form->name())) : "",
-                                    kept > 0 ? concat(", of which ", kept, " have answers") : "")));
+  print_message(
+      for_terminal(concat(counted(all, "question"), model.form ? concat(" in the chat template ", name_of(model.form->name())) : "",
+                          kept > 0 ? concat(", of which ", kept, " have answers") : "")));
   stop_in_order();
   std::optional<PromptCache> prompts;
   if (plan.prompt_positions > 0) {
     prompts.emplace(model.gpt, PromptCache::Options{.positions = plan.prompt_positions, .cache = arguments.options.cache});
   }
-  const index answered = answer_all(
-      model, {.streams = plan.streams, .cache = arguments.options.cache, .prompts = prompts ? &*prompts : nullptr}, fingerprint, kept,
-      questions, [&](const Object& line) {
-        file ? file->append(line) : print_json(line);
-        flush_results();
-      });
+  const index answered =
+      answer_all(model, {.streams = plan.streams, .cache = arguments.options.cache, .prompts = prompts ? &*prompts : nullptr}, fingerprint,
+                 kept, questions, [&](const Object& line) {
+                   file ? file->append(line) : print_json(line);
+                   flush_results();
+                 });
   if (answered < all) {
     print_message(concat("stopped after ", answered, " of ", all, " answers", file ? "; the same command continues" : ""));
   }

@@ -29,7 +29,8 @@ Words split(const std::string& text) { return lines_with(text, ""); }
 class MessagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    here_.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96", "model.dropout=0.0", "train.max_steps=3"});
+    here_.train("run", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=96", "model.dropout=0.0",
+                        "train.max_steps=3"});
     here_.write("questions.jsonl", joined(kQuestions));
   }
 
@@ -80,8 +81,8 @@ TEST_F(MessagesTest, EachLineIsAnsweredAsByItself) {
 TEST_F(MessagesTest, AnswersAreThoseOfAChat) {
   const Words greedy = {"--temperature", "0", "--template", "plain", "--max-new-tokens", "12"};
   here_.write("questions.jsonl", "\xEF\xBB\xBF{\"prompt\": \"the lamp\"}\r\n\n\"ships\"");
-  const Outcome asked = here_.run(with({"sample", "run", "--messages", "-", "--logprobs", "--json"}, greedy),
-                                  {.input = contents(here_ / "questions.jsonl")});
+  const Outcome asked =
+      here_.run(with({"sample", "run", "--messages", "-", "--logprobs", "--json"}, greedy), {.input = contents(here_ / "questions.jsonl")});
   ASSERT_EQ(asked.code, 0) << asked.err;
   const Words lines = split(asked.out);
   ASSERT_EQ(lines.size(), 2U) << asked.out;
@@ -127,9 +128,10 @@ TEST_F(MessagesTest, AnAnswerEndsWithItsFormOrIsCut) {
 }
 
 TEST_F(MessagesTest, ReasoningIsKeptApart) {
-  here_.write("think.jinja",
-              "{% for m in messages %}{{ m.role }}:{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
-              "\n{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
+  here_.write(
+      "think.jinja",
+      "{% for m in messages %}{{ m.role }}:{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+      "\n{% endfor %}{% if add_generation_prompt %}assistant:<think>{% endif %}");
   for (const std::string& line : split(answers({"--template", "think.jinja", "--choice", "spam,ham"}))) {
     const Json answer = Json::parse(line);
     EXPECT_EQ(answer["answer"], "") << "the prompt begins the reasoning, which has not ended";

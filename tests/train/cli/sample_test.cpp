@@ -242,7 +242,8 @@ TEST_F(SampleTest, ATextHasTheFormThatIsAskedFor) {
     EXPECT_TRUE(std::regex_match(text + (game["samples"][i]["ended"] == "length" ? "a1a1 " : ""), moves) || text.size() == 15) << text;
     EXPECT_TRUE(std::regex_search(text, std::regex("^[a-h][1-8][a-h][1-8][qrbn]? "))) << text;
   }
-  EXPECT_EQ(game, json({"--num-samples", "4", "--max-new-tokens", "15", "--regex", "([a-h][1-8][a-h][1-8][qrbn]? ){1,3}", "--threads", "1"}));
+  EXPECT_EQ(game,
+            json({"--num-samples", "4", "--max-new-tokens", "15", "--regex", "([a-h][1-8][a-h][1-8][qrbn]? ){1,3}", "--threads", "1"}));
   // Choices, also of several options.
   const Json chosen = json({"--num-samples", "8", "--temperature", "5", "--choice", "yes,no", "--choice", "may be", "--logprobs"});
   std::set<std::string> texts;
@@ -256,7 +257,8 @@ TEST_F(SampleTest, ATextHasTheFormThatIsAskedFor) {
   }
   EXPECT_GT(texts.size(), 1U);
   // A schema, for each prompt of a file and in a session.
-  here_.write("form.json", R"({"type": "object", "properties": {"b": {"type": "boolean"}, "a": {"enum": [1, 2]}}, "required": ["b", "a"]})");
+  here_.write("form.json",
+              R"({"type": "object", "properties": {"b": {"type": "boolean"}, "a": {"enum": [1, 2]}}, "required": ["b", "a"]})");
   for (const Words& words : {Words{"--prompts", "-"}, Words{"--interactive"}}) {
     const Outcome answered = sample(with(words, {"--schema", "form.json"}), {.input = "\"the lamp\"\n"});
     ASSERT_EQ(answered.code, 0) << answered.err;

@@ -104,8 +104,8 @@ TEST(TextGenerationOfSentencePiece, ARestrictedSampleHasAllBytesOfItsTokens) {
     int spaces = 0;
     while (const auto event = generation.next()) {
       if (event->ended) {
-        EXPECT_EQ(event->ended->text, is_restricted ? tokenizer.decode_inside(event->ended->sample.tokens)
-                                                    : tokenizer.decode(event->ended->sample.tokens));
+        EXPECT_EQ(event->ended->text,
+                  is_restricted ? tokenizer.decode_inside(event->ended->sample.tokens) : tokenizer.decode(event->ended->sample.tokens));
         spaces += event->ended->text.starts_with(' ') ? 1 : 0;
       }
     }

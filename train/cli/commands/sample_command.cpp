@@ -63,7 +63,8 @@ void check(const SampleArguments& a) {
     require_without("--prompts", "reads prompts from a file and writes a JSON object for each", {prompt, prompt_file, json});
   }
   if (messages.is_given) {
-    require_without("--messages", "answers each line of a file once, in a JSON object", {prompt, prompt_file, prompts, several, interactive});
+    require_without("--messages", "answers each line of a file once, in a JSON object",
+                    {prompt, prompt_file, prompts, several, interactive});
     require_without("--messages", "ends an answer where the model ends it, or its context is full", {ignore_end, reread});
   } else {
     require_input(a.out.empty() && a.parallel == 0, a.out.empty() ? "--parallel" : "--out", " is for --messages; leave it out");
@@ -254,7 +255,8 @@ dropped, and a message reports it.)";
       .text("--html", a->html, "FILE.html", "Also write a page with each token's probability, its likeliest alternatives and the attention")
       .note_in(gpt);
   command.flag("--json", a->json, "Print one JSON object with prompt, seed and samples");
-  command.flag("--logprobs", o.log_probabilities, "With --json, --prompts or --messages: the log probability of each token, in nats").note_in(gpt);
+  command.flag("--logprobs", o.log_probabilities, "With --json, --prompts or --messages: the log probability of each token, in nats")
+      .note_in(gpt);
 }
 
 }  // namespace dikkat
