@@ -68,9 +68,9 @@ std::string text_of(const json& object, const std::string& field) {
   return value.get<std::string>();
 }
 
-/// Checks that a system message is the first, and that there is an answer.
-void check_order(const std::vector<Message>& messages, const char* path) {
-  bool answered = false;
+/// Checks that a system message is the first, and that there is an answer, if there must be one.
+void check_order(const std::vector<Message>& messages, const char* path, bool is_answered = true) {
+  bool answered = !is_answered;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     answered |= messages[i].role == "assistant";
     require_input(i == 0 || (messages[i].role != "system" && messages[i].role != "developer"), path, '[', i, "] has the role ",
@@ -88,12 +88,12 @@ std::vector<Message> messages_of(const json& object, ExampleFindings& found) {
 }
 
 /// Reads an example in ShareGPT's form. Its system message may be a field of its own.
-std::vector<Message> turns_of(const json& object, ExampleFindings& found) {
+std::vector<Message> turns_of(const json& object, ExampleFindings& found, bool is_answered = true) {
   std::vector<Message> messages = read_turns(object["conversations"], "conversations", found);
   if (const std::string system = find_value(object, "system") != nullptr ? text_of(object, "system") : ""; !system.empty()) {
     messages.insert(messages.begin(), {.role = "system", .content = system});
   }
-  check_order(messages, "conversations");
+  check_order(messages, "conversations", is_answered);
   return messages;
 }
 
@@ -107,7 +107,7 @@ std::vector<Message> question_of(const json& object) {
 
 /// Reads an example in Alpaca's form: an instruction, an input that may be empty, and an output. "history" is a list of earlier
 /// [instruction, output].
-std::vector<Message> instruction_of(const json& object) {
+std::vector<Message> instruction_of(const json& object, bool is_answered = true) {
   std::vector<Message> messages;
   if (const std::string system = find_value(object, "system") != nullptr ? text_of(object, "system") : ""; !system.empty()) {
     messages.push_back({.role = "system", .content = system});
@@ -123,7 +123,9 @@ std::vector<Message> instruction_of(const json& object) {
   const std::string input = find_value(object, "input") != nullptr ? text_of(object, "input") : "";
   const std::string instruction = text_of(object, "instruction");
   messages.push_back({.role = "user", .content = input.empty() ? instruction : instruction + '\n' + input});
-  messages.push_back({.role = "assistant", .content = text_of(object, "output")});
+  if (is_answered) {
+    messages.push_back({.role = "assistant", .content = text_of(object, "output")});
+  }
   return messages;
 }
 
@@ -221,6 +223,35 @@ Conversation to_conversation(const json& object, const std::string& text_field, 
   found.left_out += example.learn ? 0 : 1;
   found.empty_answers += example.learn ? std::ranges::count_if(example.messages, is_empty_answer) : 0;
   return example;
+}
+
+Conversation read_unanswered(const json& object, ExampleFindings& found) {
+  // Read the field that has the question.
+  Conversation asked{.tools = read_tools(object, "tools")};
+  const json* const messages = find_value(object, "messages");
+  const json* const prompt = find_value(object, "prompt");
+  if (messages != nullptr) {
+    asked.messages = read_messages(*messages, "messages", found);
+  } else if (find_value(object, "conversations") != nullptr) {
+    asked.messages = turns_of(object, found, false);
+  } else if (find_value(object, "instruction") != nullptr) {
+    asked.messages = instruction_of(object, false);
+  } else if (prompt != nullptr && prompt->is_array()) {
+    asked.messages = read_messages(*prompt, "prompt", found);
+  } else {
+    require_input(prompt != nullptr, "has ", object.empty() ? "no fields" : concat("only ", names_of_fields(object)),
+                  R"(; expected "messages", "prompt", "conversations" (ShareGPT) or "instruction" (Alpaca))");
+    asked.text = text_of(object, "prompt");
+    require_input(!asked.text.empty(), R"("prompt" is empty, expected a text to answer)");
+    return asked;
+  }
+  // Check that something is asked.
+  require_input(!asked.messages.empty(), "is a conversation without messages, expected one message or more");
+  check_order(asked.messages, "messages", false);
+  const std::string& last = asked.messages.back().role;
+  require_input(last == "user" || last == "tool", "ends with a message of the role ", last,
+                ", expected one of the user, which the answer follows");
+  return asked;
 }
 
 }  // namespace dikkat

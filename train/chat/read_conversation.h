@@ -32,4 +32,9 @@ Conversation read_conversation(std::string_view json, const std::string& text_fi
 /// Reads an object that has been parsed.
 Conversation to_conversation(const nlohmann::ordered_json& object, const std::string& text_field, ExampleFindings& found);
 
+/// Reads an object that asks for an answer: "messages", "conversations" or "instruction", as read_conversation() reads them but without the
+/// last answer; or "prompt", a list of messages or a text. A text becomes Conversation::text, without messages. Other keys except "tools"
+/// have no meaning. Throws InputError, whose message continues "FILE: line 7: ", for anything else.
+Conversation read_unanswered(const nlohmann::ordered_json& object, ExampleFindings& found);
+
 }  // namespace dikkat

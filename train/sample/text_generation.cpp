@@ -7,11 +7,14 @@
 namespace dikkat {
 namespace {
 
-std::vector<std::optional<Token>> tokens_before(const Tokenizer& tokenizer, const std::vector<std::vector<Token>>& prompts,
-                                                SampleText kind) {
+/// Returns the token before the samples of each prompt. A restricted text has all bytes of its tokens, because its constraint counts them.
+std::vector<std::optional<Token>> tokens_before(const Tokenizer& tokenizer, const std::vector<std::vector<Token>>& prompts, SampleText kind,
+                                                bool is_restricted) {
   std::vector<std::optional<Token>> before;
   for (const std::vector<Token>& prompt : prompts) {
-    before.push_back(kind == SampleText::answer ? std::nullopt : token_before_text(tokenizer, prompt));
+    before.push_back(is_restricted && !prompt.empty() ? std::optional(prompt.back())
+                     : kind == SampleText::answer     ? std::nullopt
+                                                      : token_before_text(tokenizer, prompt));
   }
   return before;
 }
@@ -21,7 +24,7 @@ std::vector<std::optional<Token>> tokens_before(const Tokenizer& tokenizer, cons
 TextGeneration::TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
                                const SampleOptions& options, std::vector<std::string> stops, SampleText kind)
     : tokenizer_(&tokenizer),
-      before_(tokens_before(tokenizer, prompts, kind)),
+      before_(tokens_before(tokenizer, prompts, kind, options.constraint != nullptr)),
       stops_(std::move(stops)),
       num_samples_(options.num_samples),
       with_log_probabilities_(options.log_probabilities),

@@ -35,8 +35,8 @@ class TextGeneration {
     std::optional<Ended> ended{};  // set in the sample's last event
   };
 
-  /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. Throws what Generation and TextStream
-  /// throw.
+  /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. With SampleOptions::constraint, a
+  /// sample has all bytes of its tokens, whatever its kind. Throws what Generation and TextStream throw.
   TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
                  const SampleOptions& options, std::vector<std::string> stops = {}, SampleText kind = SampleText::continuation);
 

@@ -97,6 +97,36 @@ int read_next(int descriptor, std::span<std::byte> out, index& got) {
   });
 }
 
+int open_for_appending(const std::filesystem::path& path, Descriptor& descriptor) {
+  descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+  struct stat status{};
+  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
+    return errno;
+  }
+  return S_ISREG(status.st_mode) ? 0 : EINVAL;
+}
+
+int append_line(int descriptor, std::string line) {
+  struct stat before{};
+  if (::fstat(descriptor, &before) != 0) {
+    return errno;
+  }
+  std::byte last{'\n'};
+  if (const int error = before.st_size > 0 ? read_all(descriptor, before.st_size - 1, {&last, 1}) : 0) {
+    return error;
+  }
+  line.insert(0, last == std::byte{'\n'} ? "" : "\n");
+  const int error = write_all(descriptor, before.st_size, std::as_bytes(std::span(line)));  // O_APPEND: at the end, whatever the offset
+  if (error != 0) {
+    static_cast<void>(cut_file(descriptor, before.st_size));  // the first error counts
+  }
+  return error;
+}
+
+int cut_file(int descriptor, index bytes) {
+  return attempt(nullptr, Operation::truncate, [&] { return ::ftruncate(descriptor, bytes); });
+}
+
 File::File(File&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), faults_(other.faults_), path_(std::move(other.path_)) {}
 

@@ -63,6 +63,12 @@ class File {
 [[nodiscard]] int write_all(int descriptor, index offset, std::span<const std::byte> bytes);
 /// Reads the next bytes of a file or pipe and sets `got` to their count, 0 only at the end.
 [[nodiscard]] int read_next(int descriptor, std::span<std::byte> out, index& got);
+/// Opens a regular file to which lines are appended, and creates it if it does not exist; EINVAL for anything else.
+[[nodiscard]] int open_for_appending(const std::filesystem::path& path, Descriptor& descriptor);
+/// Appends a line to such a file, after a line break if it ends without one. After an error the file has its old size.
+[[nodiscard]] int append_line(int descriptor, std::string line);
+/// Removes all but the first `bytes` of a file.
+[[nodiscard]] int cut_file(int descriptor, index bytes);
 
 /// Returns whether this errno, from opening, creating or listing a file or folder, means a wrong path, which the user can correct. Other
 /// values are failures of the machine, which may be temporary: a failing disk, too many open files.

@@ -277,5 +277,42 @@ TEST(Conversation, ReadsShareGptAndAlpaca) {
   EXPECT_TRUE(is_conversation(nlohmann::ordered_json::parse(R"({"conversations": []})")));
 }
 
+Conversation unanswered(const std::string& line) {
+  ExampleFindings found;
+  return read_unanswered(nlohmann::ordered_json::parse(line), found);
+}
+
+TEST(Unanswered, IsReadInTheFormsOfExamplesWithoutTheAnswer) {
+  const std::vector<Message> hi = {{"user", "hi"}}, with_system = {{"system", "be brief"}, {"user", "hi"}};
+  EXPECT_EQ(unanswered(R"({"id": 7, "label": 3, "messages": [{"role": "user", "content": "hi"}], "answer": {}})").messages, hi);
+  EXPECT_EQ(unanswered(R"({"prompt": [{"role": "user", "content": "hi"}], "messages": null})").messages, hi);
+  EXPECT_EQ(unanswered(R"({"conversations": [{"from": "human", "value": "hi"}], "system": "be brief"})").messages, with_system);
+  EXPECT_EQ(unanswered(R"({"instruction": "hi", "output": "not read", "input": ""})").messages, hi);
+  const Conversation text = unanswered(R"({"prompt": "hi", "completion": "not read"})");
+  EXPECT_EQ(text.text, "hi");
+  EXPECT_TRUE(text.messages.empty());
+  EXPECT_EQ(unanswered(R"({"prompt": "hi", "tools": [{"type": "function"}]})").tools, R"([{"type":"function"}])");
+}
+
+TEST(Unanswered, RefusesWhatAsksNothing) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({})", "no fields"},
+      {R"({"text": "hi"})", "\"text\""},
+      {R"({"prompt": ""})", "\"prompt\""},
+      {R"({"prompt": 7})", "\"prompt\""},
+      {R"({"messages": []})", "messages"},
+      {R"({"messages": "hi"})", "messages"},
+      {R"({"messages": [{"role": "user"}]})", "messages[0].content"},
+      {R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]})", "assistant"},
+      {R"({"messages": [{"role": "system", "content": "be brief"}]})", "system"},
+      {R"({"messages": [{"role": "user", "content": "hi"}, {"role": "system", "content": "x"}, {"role": "user", "content": "y"}]})",
+       "messages[1]"},
+      {R"({"conversations": [{"from": "gpt", "value": "hi"}]})", "assistant"},
+  };
+  for (const auto& [line, fragment] : cases) {
+    EXPECT_TRUE(names(input_error_of([&line = line] { unanswered(line); }), {fragment})) << line;
+  }
+}
+
 }  // namespace
 }  // namespace dikkat

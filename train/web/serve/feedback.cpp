@@ -7,10 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "train/chat/read_messages.h"
 #include "train/system/descriptor.h"
@@ -115,19 +113,6 @@ std::string rating_line(std::string_view body) {
   return json_text(line) + '\n';
 }
 
-/// Opens the file. `descriptor` is -1 if that fails. Returns errno, or 0.
-int open_ratings(const std::filesystem::path& path, Descriptor& descriptor) {
-  descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
-  if (descriptor.get() < 0) {
-    return errno;
-  }
-  struct stat status{};
-  if (::fstat(descriptor.get(), &status) != 0) {
-    return errno;
-  }
-  return S_ISREG(status.st_mode) ? 0 : EINVAL;
-}
-
 /// Waits a moment for the lock of another program. A file system without locks counts as free.
 bool lock_for_a_moment(int descriptor) {
   constexpr int kTries = 40;
@@ -168,39 +153,7 @@ int cut_half_line(int descriptor) {
   if (!is_rating || (line_break == std::string::npos && begin > 0) || try_json(line)) {
     return 0;
   }
-  int error = 0;
-  do {
-    error = ::ftruncate(descriptor, status.st_size - static_cast<index>(line.size())) == 0 ? 0 : errno;
-  } while (error == EINTR);
-  return error;
-}
-
-/// Appends a line, after a line break if the file ends without one. Returns errno, or 0. After an error the file has its old size.
-int append_line(int descriptor, std::string line) {
-  struct stat before{};
-  if (::fstat(descriptor, &before) != 0) {
-    return errno;
-  }
-  if (std::byte last{}; before.st_size > 0) {
-    if (const int error = read_all(descriptor, before.st_size - 1, {&last, 1})) {
-      return error;
-    }
-    line = last == std::byte{'\n'} ? std::move(line) : '\n' + line;
-  }
-  for (std::string_view rest = line; !rest.empty();) {  // one call, unless the disk is full
-    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written <= 0) {
-      const int error = written < 0 ? errno : EIO;
-      while (::ftruncate(descriptor, before.st_size) != 0 && errno == EINTR) {
-      }
-      return error;
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
+  return cut_file(descriptor, status.st_size - static_cast<index>(line.size()));
 }
 
 std::string write_problem(int error) { return error == EINVAL ? "it is not a regular file" : describe_errno(error); }
@@ -215,7 +168,7 @@ std::string write_problem(int error) { return error == EINVAL ? "it is not a reg
 
 FeedbackFile::FeedbackFile(std::filesystem::path path) : path_(std::move(path)) {
   Descriptor descriptor(-1);
-  if (const int error = open_ratings(path_, descriptor)) {
+  if (const int error = open_for_appending(path_, descriptor)) {
     require_input(error != EINVAL, path_.string(), " is not a regular file, expected one to which ratings are appended");
     require_path(error, path_.string(), ": ratings cannot be appended");
   }
@@ -228,7 +181,7 @@ void FeedbackFile::add(std::string_view body) {
   const std::string line = rating_line(body);
   const std::lock_guard guard(mutex_);
   Descriptor descriptor(-1);  // opened each time, because the file may be moved away meanwhile
-  if (const int error = open_ratings(path_, descriptor)) {
+  if (const int error = open_for_appending(path_, descriptor)) {
     reject_write(error);
   }
   if (!lock_for_a_moment(descriptor.get())) {
