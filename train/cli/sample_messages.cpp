@@ -90,7 +90,7 @@ void ask(const ServedModel& model, const Object& question, ApiRequest& request) 
     return;
   }
   require_input(asked.messages.empty(), "is a conversation, but ", model.name, " has no chat template", kChooseTemplate);
-  request.prompt = std::move(asked.text);
+  request.prompts = {{.text = std::move(asked.text)}};
 }
 
 /// Reads all questions. Throws InputError, which names the line.
@@ -108,7 +108,7 @@ Questions read_questions(const SampleArguments& arguments, const ServedModel& mo
       questions.objects.push_back(object_on(line));
       ApiRequest& request = questions.requests.emplace_back(unasked);
       ask(model, questions.objects.back(), request);
-      questions.prompts.push_back(prompt_tokens(model, request));
+      questions.prompts.push_back(std::move(prompt_tokens(model, request).front()));
       request.options.constraint = constraints.of(request, questions.prompts.back());
     } catch (const Error& error) {
       fail_input(name, ": line ", number, ": ", error.what());
@@ -145,7 +145,7 @@ std::string fingerprint_of(const SampleArguments& arguments, const TrainedModel&
 /// An answer that is being generated.
 struct RunningAnswer {
   RunningAnswer(const ServedModel& model, ApiRequest request, std::vector<Token> prompt)
-      : job(model, std::move(request), std::move(prompt)), answer(job) {}
+      : job(model, std::move(request), {std::move(prompt)}), answer(job) {}
 
   serve::Job job;
   serve::Answer answer;
