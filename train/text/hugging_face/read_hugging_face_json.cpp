@@ -14,6 +14,7 @@
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/hugging_face_fields.h"
 #include "train/text/hugging_face/pre_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/hugging_face/text_normalizer.h"
 #include "train/text/hugging_face/vocabulary_json.h"
 #include "train/text/tokenizer_json.h"
@@ -118,14 +119,19 @@ void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
   }
 }
 
-/// Throws InputError for a model of another kind than BPE, and for settings of BPE with which ids would differ.
+/// Returns whether each word is a token.
+bool is_word_level(const json& model) { return type_of(model) == "WordLevel"; }
+
+/// Throws InputError for a model of another kind than BPE or WordLevel, and for settings with which ids would differ.
 void check_model(const json& model) {
+  if (is_word_level(model)) {
+    return require_known(model, "model", {"type", "vocab", "unk_token"});
+  }
   if (const json& type = field(model, "type"); !type.is_null() && type != "BPE") {
     const std::string name = type_of(model);
     refuse("model.type", type,
            concat("\"BPE\"", name == "Unigram" ? ": texts would have to be divided by the probabilities of tokens, which is not supported"
                              : name == "WordPiece" ? ": texts would have to be divided by the longest match, which is not supported"
-                             : name == "WordLevel" ? ": a vocabulary of whole words is not supported"
                                                    : ""));
   }
   require_known(model, "model",
@@ -226,16 +232,19 @@ void run_both(F&& f, G&& g) {
 CharacterBpe bpe_from(const File& file) {
   std::optional<VocabularyIds> read_ids;
   std::optional<MergeTexts> merge_texts;
-  run_both([&] { read_ids.emplace(file.texts.vocabulary, file.added_tokens.size()); }, [&] { merge_texts.emplace(file.texts.merges); });
+  const auto symbols = is_word_level(file.model) ? std::optional(SymbolSplit::spaces) : std::nullopt;
+  run_both([&] { read_ids.emplace(file.texts.vocabulary, file.added_tokens.size()); },
+           [&] { merge_texts.emplace(symbols ? "[]" : file.texts.merges); });
   const VocabularyIds& ids = *read_ids;
   require_same_ids(ids, file.added_tokens);
   require_owners_ids(field(file.top, "added_tokens"), ids);
   CharacterBpeRules rules{.byte_fallback = flag(file.model, "model", "byte_fallback", false),
                           .fuse_unknown = flag(file.model, "model", "fuse_unk", false),
-                          .ignore_merges = flag(file.model, "model", "ignore_merges", false)};
+                          .ignore_merges = flag(file.model, "model", "ignore_merges", false),
+                          .symbols = symbols};
   if (const json& unknown = field(file.model, "unk_token"); !unknown.is_null()) {
     rules.unknown = unknown.is_string() ? ids.find(unknown.get<std::string>()) : std::nullopt;
-    if (!rules.unknown) {
+    if (!rules.unknown && !symbols) {  // a WordLevel may name a token that it does not have
       refuse("model.unk_token", unknown, "a token of the vocabulary");
     }
   }
@@ -308,11 +317,14 @@ TextTokens around_from(const json& post_processor, const AddedTokens& added_toke
   return around;
 }
 
-/// Returns the JSON text of the decoder. A file may leave it out if the pre_tokenizer has ByteLevel.
+/// Returns the JSON text of the decoder. A file may leave it out if the model is WordLevel or the pre_tokenizer has ByteLevel.
 std::string decoder_of(const json& file, const PreTokenizer& pre_tokenizer) {
   const json& decoder = field(file, "decoder");
   if (!decoder.is_null()) {
     return json_text(decoder);
+  }
+  if (is_word_level(field(file, "model"))) {
+    return kSpacesBetween;
   }
   if (!pre_tokenizer.is_byte_level()) {
     refuse("decoder", decoder, "a decoder: without one, the text of tokens has a space after each of them");
@@ -339,7 +351,8 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   const std::optional<bool> nfc = nfc_of(field(top, "normalizer"));
   const std::optional<Splitter> splitter = splitter_of(field(top, "pre_tokenizer"));
   const json& decoder = field(top, "decoder");
-  const bool has_bytes = !flag(model, "model", "byte_fallback", false) && (decoder.is_null() || type_of(decoder) == "ByteLevel");
+  const bool has_bytes =
+      !is_word_level(model) && !flag(model, "model", "byte_fallback", false) && (decoder.is_null() || type_of(decoder) == "ByteLevel");
   if (nfc && splitter && has_bytes) {
     Bpe bpe = byte_level_bpe_from(file);
     return BpeVocabulary{.bpe = std::move(bpe),
@@ -347,6 +360,16 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
                          .splitter = *splitter,
                          .nfc = *nfc,
                          .text_tokens = std::move(file.around)};
+  }
+
+  // Read symbols with nothing between them. Their regular expression may be too long for PCRE2.
+  if (is_word_level(model) && type_of(decoder) == "Fuse" && field(top, "normalizer").is_null()) {
+    const CharacterBpe words = bpe_from(file);
+    if (!words.rules().unknown && json_text(field(top, "pre_tokenizer")) == longest_pre_tokenizer(words.tokens(), file.added_tokens)) {
+      BpePipeline longest = symbol_pipeline(words.tokens(), SymbolSplit::longest, {}, std::move(file.added_tokens));
+      longest.text_tokens = std::move(file.around);
+      return longest;
+    }
   }
 
   // Read any other kind as steps.

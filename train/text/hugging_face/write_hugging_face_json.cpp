@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/system/json.h"
 #include "train/text/hugging_face/character_bpe.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/hugging_face/vocabulary_json.h"
 
 namespace dikkat {
@@ -163,9 +164,8 @@ void append_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-/// Returns "vocab" and "merges" of a model, with their names. There may be a million parts, so they never become values of JSON.
-std::string tokens_and_merges(const CharacterBpe& bpe) {
-  // Write the vocabulary without unused ids.
+/// Returns "vocab" of a model, with its name and without unused ids. There may be a million parts, so they never become values of JSON.
+std::string tokens_of(const CharacterBpe& bpe) {
   std::string out = R"("vocab":{)";
   bool is_first = true;
   for (std::size_t id = 0; id < bpe.tokens().size(); ++id) {
@@ -176,8 +176,12 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
       is_first = false;
     }
   }
-  // Write each merge as one string, or as a pair if some token has a space.
-  out += R"(},"merges":[)";
+  return out + '}';
+}
+
+/// Does the same for "merges", each as one string, or as a pair if some token has a space.
+std::string merges_of(const CharacterBpe& bpe) {
+  std::string out = R"("merges":[)";
   const auto side = [&](Token id) -> const std::string& { return bpe.tokens()[static_cast<std::size_t>(id)]; };
   const auto has_space = [](const std::string& text) { return text.find(' ') != std::string::npos; };
   const bool as_pairs =
@@ -201,17 +205,23 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
 }
 
 std::string file_of(const BpePipeline& contents) {
-  const CharacterBpeRules& rules = contents.bpe->rules();
-  const ordered_json unknown =
-      rules.unknown ? ordered_json(contents.bpe->tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
+  const CharacterBpe& bpe = *contents.bpe;
+  const CharacterBpeRules& rules = bpe.rules();
+  const ordered_json unknown = rules.unknown ? ordered_json(bpe.tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
   const auto flag = [](bool value) { return value ? "true" : "false"; };
+  // A WordLevel must have unk_token. If the vocabulary does not have it, texts with unknown symbols are refused.
+  const std::string model =
+      rules.symbols ? concat(R"("WordLevel","unk_token":)", json_text(rules.unknown ? unknown : ordered_json("")), ',', tokens_of(bpe))
+                    : concat(R"("BPE","dropout":null,"unk_token":)", json_text(unknown),
+                             R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown),
+                             R"(,"byte_fallback":)", flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',',
+                             tokens_of(bpe), ',', merges_of(bpe));
+  const std::string pre_tokenizer =
+      rules.symbols == SymbolSplit::longest ? longest_pre_tokenizer(bpe.tokens(), contents.added_tokens) : contents.pre_tokenizer;
   return concat(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)", json_text(added_tokens_of(contents.added_tokens)),
-                R"(,"normalizer":)", contents.normalizer, R"(,"pre_tokenizer":)", contents.pre_tokenizer, R"(,"post_processor":)",
+                R"(,"normalizer":)", contents.normalizer, R"(,"pre_tokenizer":)", pre_tokenizer, R"(,"post_processor":)",
                 json_text(template_of(contents.text_tokens, contents.added_tokens)), R"(,"decoder":)", contents.decoder,
-                R"(,"model":{"type":"BPE","dropout":null,"unk_token":)", json_text(unknown),
-                R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown),
-                R"(,"byte_fallback":)", flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',',
-                tokens_and_merges(*contents.bpe), "}}");
+                R"(,"model":{"type":)", model, "}}");
 }
 
 }  // namespace
@@ -228,7 +238,8 @@ std::string pipeline_json(const BpePipeline& contents) {
 
 namespace {
 
-HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, const TextTokens& tokens, const HuggingFaceModel& model) {
+HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, const TextTokens& tokens, std::optional<Token> unknown,
+                          const HuggingFaceModel& model) {
   ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // uses tokenizer.json unchanged
                       {"clean_up_tokenization_spaces", false}};
   ordered_json::object_t added;
@@ -237,7 +248,7 @@ HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, con
   }
   config["added_tokens_decoder"] = std::move(added);
   ordered_json map = ordered_json::object();
-  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos)}) {
+  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos), std::pair("unk_token", unknown)}) {
     if (id) {
       config[name] = map[name] = added_tokens.at(*id).name;
     }
@@ -261,11 +272,14 @@ HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, con
 }  // namespace
 
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model) {
-  return files_of(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), model);
+  return files_of(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), {}, model);
 }
 
 HuggingFaceFiles hugging_face_files(const BpePipeline& contents, const HuggingFaceModel& model) {
-  return files_of(file_of(contents), contents.added_tokens, all_text_tokens(contents.added_tokens, contents.text_tokens), model);
+  const CharacterBpeRules& rules = contents.bpe->rules();
+  const bool names_unknown = rules.symbols && rules.unknown && contents.added_tokens.contains(*rules.unknown);
+  return files_of(file_of(contents), contents.added_tokens, all_text_tokens(contents.added_tokens, contents.text_tokens),
+                  names_unknown ? rules.unknown : std::nullopt, model);
 }
 
 }  // namespace dikkat
