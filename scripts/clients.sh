@@ -5,18 +5,23 @@
 #
 #   scripts/clients.sh [PROGRAM]                     by default build/dev/dikkat; its tests must be built, too
 #   scripts/clients.sh --answers COUNT [PROGRAM]     checks only so many forced answers
+#   scripts/clients.sh --install                     only installs the other programs, for scripts/jobs.sh
 #
 # Needs npm and access to its packages. If they are missing, prints that nothing was checked, and exits with 77.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 answers=2000
 only_answers=
-if [ "${1:-}" = --answers ]; then
+only_installs=
+if [ "${1:-}" = --install ]; then
+  only_installs=1
+  shift
+elif [ "${1:-}" = --answers ]; then
   answers=${2:?"clients.sh: --answers without a number, expected how many answers to check"}
   shift 2
   only_answers=1
 fi
-program=$(realpath "${1:-build/dev/dikkat}")
+program=$(realpath -m "${1:-build/dev/dikkat}")
 folder=build/clients
 packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tokenizers@0.23.2 tfrecord@0.2.0 protobufjs@6
   @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0 ajv@8.20.0 ajv-formats@3.0.1 zod@4.6.7)
@@ -44,6 +49,7 @@ if [ "$(cat "$folder/packages.txt" 2>/dev/null)" != "${packages[*]}" ]; then
     skip "npm cannot install the packages"
   echo "${packages[*]}" > "$folder/packages.txt"
 fi
+[ -z "$only_installs" ] || exit 0
 rm -rf "$folder/work"
 mkdir "$folder/work"
 cp tests/clients/*.mjs tests/golden/tokenizer/hf_ids.mjs "$folder/"
