@@ -165,7 +165,7 @@ void add_answer(Object& line, serve::Job& job, const std::string& fingerprint) {
   if (job.request().alternatives) {
     line["log_probabilities"] = Object::array();
     for (const serve::TokenScore& token : whole.tokens) {
-      line["log_probabilities"].push_back(token.log_probability);
+      line["log_probabilities"].push_back(token.log_probability.value());
     }
   }
   line["fingerprint"] = fingerprint;
