@@ -1,3 +1,6 @@
+#include <regex>
+#include <set>
+
 #include <sys/stat.h>
 
 #include "tests/train/cli/terminal.h"
@@ -227,6 +230,72 @@ TEST_F(SampleTest, SeveralAreShownAsTheyComeOneAfterAnother) {
     expected += (expected.empty() ? "" : "---------------\n") + text + (text.ends_with('\n') ? "" : "\n");
   }
   EXPECT_EQ(sample(some).out, expected) << "across blocks of eight too";
+}
+
+TEST_F(SampleTest, ATextHasTheFormThatIsAskedFor) {
+  const std::regex moves("([a-h][1-8][a-h][1-8][qrbn]? )+");
+  const Json free = json({"--num-samples", "4", "--max-new-tokens", "15"});
+  const Json game = json({"--num-samples", "4", "--max-new-tokens", "15", "--regex", "([a-h][1-8][a-h][1-8][qrbn]? ){1,3}"});
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_FALSE(std::regex_match(free["samples"][i]["text"].get<std::string>(), moves));
+    const std::string text = game["samples"][i]["text"];
+    EXPECT_TRUE(std::regex_match(text + (game["samples"][i]["ended"] == "length" ? "a1a1 " : ""), moves) || text.size() == 15) << text;
+    EXPECT_TRUE(std::regex_search(text, std::regex("^[a-h][1-8][a-h][1-8][qrbn]? "))) << text;
+  }
+  EXPECT_EQ(game,
+            json({"--num-samples", "4", "--max-new-tokens", "15", "--regex", "([a-h][1-8][a-h][1-8][qrbn]? ){1,3}", "--threads", "1"}));
+  // Choices, also of several options.
+  const Json chosen = json({"--num-samples", "8", "--temperature", "5", "--choice", "yes,no", "--choice", "may be", "--logprobs"});
+  std::set<std::string> texts;
+  for (const Json& sample : chosen["samples"]) {
+    texts.insert(sample["text"]);
+    EXPECT_EQ(sample["ended"], "end");
+    EXPECT_EQ(sample["log_probabilities"].size(), sample["tokens"].size());
+  }
+  for (const std::string& text : texts) {
+    EXPECT_TRUE(text == "yes" || text == "no" || text == "may be") << text;
+  }
+  EXPECT_GT(texts.size(), 1U);
+  // A schema, for each prompt of a file and in a session.
+  here_.write("form.json",
+              R"({"type": "object", "properties": {"b": {"type": "boolean"}, "a": {"enum": [1, 2]}}, "required": ["b", "a"]})");
+  for (const Words& words : {Words{"--prompts", "-"}, Words{"--interactive"}}) {
+    const Outcome answered = sample(with(words, {"--schema", "form.json"}), {.input = "\"the lamp\"\n"});
+    ASSERT_EQ(answered.code, 0) << answered.err;
+    const std::string text = words.size() == 2 ? Json::parse(answered.out)["samples"][0]["text"].get<std::string>() : answered.out;
+    const Json object = Json::parse(text);
+    EXPECT_TRUE(object["b"].is_boolean() && object["a"].is_number()) << text;
+  }
+}
+
+TEST_F(SampleTest, AFormThatIsNotPossibleIsRefused) {
+  here_.write("text.json", "no JSON");
+  here_.write("list.json", "[1]");
+  here_.write("not.json", R"({"properties": {"a": {"multipleOf": 3}}})");
+  const std::pair<Words, Words> cases[] = {
+      {{"--regex", "(a"}, {"--regex", "byte 0"}},
+      {{"--regex", "(?=a)b"}, {"--regex"}},
+      {{"--regex", ""}, {"--regex"}},
+      {{"--regex", "a", "--choice", "b"}, {"--regex", "--choice"}},
+      {{"--regex", "a", "--schema", "not.json"}, {"--regex", "--schema"}},
+      {{"--choice", "a,,b"}, {"--choice", "a,,b"}},
+      {{"--choice", "a,b", "--choice", "c,a"}, {"--choice", "\"a\""}},
+      {{"--choice", "a,\xFF"}, {"--choice", "UTF-8"}},
+      {{"--schema", "text.json"}, {"--schema", "JSON"}},
+      {{"--schema", "list.json"}, {"--schema"}},
+      {{"--schema", "not.json"}, {"--schema", "properties.a.multipleOf"}},
+      {{"--schema", "none.json"}, {"none.json"}},
+      {{"--regex", "a", "--ignore-end"}, {"--regex", "--ignore-end"}},
+  };
+  for (const auto& [words, fragments] : cases) {
+    expect_refused(here_, with({"sample", "run"}, words), fragments);
+  }
+  here_.write("letters.toml",
+              "[model]\nn_layer = 1\nn_head = 1\nn_embd = 8\nblock_size = 8\n[tokenizer]\nkind = \"char\"\n"
+              "[data]\ncorpus = [\"text.txt\"]\n[train]\nmax_steps = 1\nbatch_size = 2\n");
+  ASSERT_EQ(here_.run({"train", "--config", "letters.toml", "--out", "letters"}).code, 0);
+  expect_refused(here_, {"sample", "letters", "--choice", "QQ,ZZ"}, {"--choice"});
+  EXPECT_EQ(here_.run({"sample", "letters", "--choice", "QQ,the", "--prompt", "a"}).out, "athe\n") << "the only one that it can write";
 }
 
 }  // namespace

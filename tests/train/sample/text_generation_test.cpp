@@ -1,7 +1,10 @@
 #include "train/sample/text_generation.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
+#include "tests/support/sentence_piece.h"
 #include "train/sample/prompt.h"
 #include "train/text/byte_tokenizer.h"
 
@@ -80,6 +83,37 @@ TEST_F(TextGenerationTest, GivesTheEndOfEachSampleThatIsInterrupted) {
     EXPECT_EQ(one.sample.ending, Ending::interrupted);
     EXPECT_EQ(one.text, tokenizer.decode(one.sample.tokens));
   }
+}
+
+/// Allows any token, and counts nothing.
+struct AnyToken : TokenConstraint {
+  void mask(std::span<float> logits) override { std::ranges::fill(logits.first(4), -INFINITY); }  // texts only
+  void accept(Token) override {}
+  bool is_complete() const override { return false; }
+};
+
+TEST(TextGenerationOfSentencePiece, ARestrictedSampleHasAllBytesOfItsTokens) {
+  const PipelineTokenizer tokenizer = testing::sentence_piece_tokenizer();
+  ParameterStore store;
+  const Gpt gpt(Scope(store), {.n_layer = 1, .n_head = 1, .n_embd = 8, .block_size = 8, .vocab_size = tokenizer.vocab_size()});
+  store.allocate(3);
+  SampleOptions options{.max_new_tokens = 6, .num_samples = 20, .temperature = 100};
+  const auto texts_with = [&](bool is_restricted, SampleText kind) {
+    options.constraint = is_restricted ? [] { return std::make_unique<AnyToken>(); } : decltype(options.constraint)();
+    TextGeneration generation(gpt, tokenizer, vocabulary_of(tokenizer), {default_prompt(tokenizer)}, options, {}, kind);
+    int spaces = 0;
+    while (const auto event = generation.next()) {
+      if (event->ended) {
+        EXPECT_EQ(event->ended->text,
+                  is_restricted ? tokenizer.decode_inside(event->ended->sample.tokens) : tokenizer.decode(event->ended->sample.tokens));
+        spaces += event->ended->text.starts_with(' ') ? 1 : 0;
+      }
+    }
+    return spaces;
+  };
+  EXPECT_GT(texts_with(true, SampleText::continuation), 0) << "the case is void";
+  EXPECT_GT(texts_with(true, SampleText::answer), 0);
+  texts_with(false, SampleText::continuation);
 }
 
 }  // namespace
