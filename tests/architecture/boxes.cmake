@@ -18,7 +18,7 @@ set(boxes
   "train/exchange:autograd/base autograd/tape layers train/system train/text train/chat train/config"
   "train/data:autograd/base autograd/simd train/system train/text train/chat train/config train/checkpoint"
   "train/model:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/exchange train/data"
-  "train/sample:autograd/base autograd/simd autograd/ops layers train/text"
+  "train/sample:autograd/base autograd/simd autograd/ops layers train/system train/text"
   "train/grammar:autograd/base train/system train/text train/sample"
   "train/machine:autograd/base autograd/simd autograd/kernels autograd/tape optim train/system train/text train/config train/data train/model train/sample"
   "train/run:autograd/base autograd/kernels autograd/tape autograd/ops layers optim train/system train/text train/config train/checkpoint train/metrics train/parallel train/data train/model train/sample train/machine"

@@ -29,8 +29,10 @@ void fuzz_question(std::string_view line) {
   if (!fuzz::accepts([&] { question = read_question(line); })) {
     return;
   }
-  const bool has_answer =
-      question.choices.empty() ? !question.answer.empty() : 0 <= question.right && question.right < std::ssize(question.choices);
+  const auto choices = std::ssize(question.choices);
+  const bool has_answer = choices == 0   ? !question.answer.empty() || question.refuse
+                          : choices == 1 ? question.is_sample()
+                                         : !question.right.empty() && std::ranges::all_of(question.right, [&](index i) { return 0 <= i && i < choices; });
   fuzz::hold(has_answer, "a question has an answer");
 }
 

@@ -1,5 +1,8 @@
 #include "train/cli/eval_tasks.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +22,36 @@
 namespace dikkat {
 namespace {
 
-std::vector<Question> read_questions(const std::string& file) {
+/// Throws InputError if a question does not fit the options, or the first question of the file.
+void require_fits(const Question& question, const Question& first, const AskOptions& options) {
+  require_input(question.is_sample() == first.is_sample(), question.is_sample() ? "is a sample of lm_eval" : "is not a sample of lm_eval",
+                ", unlike the first question: write the two kinds into separate files");
+  require_input(!question.refuse || !options.refusals.empty(), "has \"refuse\", but it is not known which answers are refusals: add --refusal ",
+                "TEXT with words of a refusal, such as --refusal \"I cannot\"");
+  require_input(!options.adds_begin || question.is_sample(), "is not a sample of lm_eval, for which --add-bos is: leave it out");
+}
+
+/// Returns " +- 0.0123", or nothing for a single question.
+std::string error_text(double error) { return std::isnan(error) ? "" : fmt::format(" +- {:.4f}", error); }
+
+void print_shares(const Answers& answers) {
+  for (const Measure& measure : answers) {
+    const Share share = measure.share();
+    const auto [low, high] = share.interval();
+    print_result(fmt::format("{:<16}  {:.4f}{}  ({:.3f} to {:.3f}; {} of {})\n", measure.name, share.value(),
+                             error_text(share.standard_error()), low, high, share.right, share.all));
+  }
+}
+
+nlohmann::ordered_json object_of(const TrainedModel& trained, const Answers& answers) {
+  nlohmann::ordered_json object{{"step", trained.origin.state().step}, {"checkpoint", trained.origin.path().string()}};
+  object.update(object_of(answers));
+  return object;
+}
+
+}  // namespace
+
+std::vector<Question> read_questions(const std::string& file, const AskOptions& options) {
   std::vector<Question> questions;
   index number = 0;
   for (const std::string& line : lines_of(read_bytes(file))) {
@@ -29,6 +61,7 @@ std::vector<Question> read_questions(const std::string& file) {
     }
     try {
       questions.push_back(read_question(line));
+      require_fits(questions.back(), questions.front(), options);
     } catch (const BadJson& error) {
       fail_input(file, ": line ", number, ", ", error.what());
     } catch (const InputError& error) {
@@ -36,66 +69,73 @@ std::vector<Question> read_questions(const std::string& file) {
     }
   }
   require_input(!questions.empty(), file, " has no questions, expected a JSON object on each line");
+  require_input(options.refusals.empty() || std::ranges::any_of(questions, [](const Question& one) { return one.refuse.has_value(); }), file,
+                " has no question with \"refuse\": true or false, for which --refusal is: mark the questions, or leave it out");
   return questions;
 }
 
-/// Calls row(name, share) for each kind of question that was asked.
-template <class Row>
-void for_each_kind(const Answers& answers, Row&& row) {
-  for (const auto& [name, share] :
-       {std::pair{"choices", answers.choices}, {"choices_per_byte", answers.choices_per_byte}, {"exact_match", answers.texts}}) {
-    if (share.all > 0) {
-      row(name, share);
-    }
-  }
-}
-
-}  // namespace
-
-std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::string& file) {
-  const std::vector<Question> questions = read_questions(file);
+std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<Question>& questions, AskOptions options) {
   const Tokenizer& tokenizer = *trained.tokenizer;
   Vocabulary vocabulary = vocabulary_of(tokenizer);
-  EncodePrompt encoded = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
+  options.encode = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
   if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto") {
     const ChatTemplate form = conversation_template(chat, tokenizer, trained.origin.path().string(), "");
     if (const auto end = form.end_token()) {
       vocabulary.ends.push_back(*end);
     }
-    encoded = [form, &tokenizer](const std::string& prompt) {
+    options.encode = [form, &tokenizer](const std::string& prompt) {
       const std::vector<Message> messages = {{"user", prompt}};
       return encode(tokenizer, form.ask(messages)).tokens;
     };
   }
   ShareLine line("asking");
-  return ask(
-      trained.model->gpt(), tokenizer, vocabulary, questions, encoded,
-      [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); }, [] { return stop_requested(); });
+  options.answered = [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); };
+  options.stop = [] { return stop_requested(); };
+  return ask(trained.model->gpt(), tokenizer, vocabulary, questions, options);
 }
 
 nlohmann::ordered_json object_of(const Answers& answers) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for_each_kind(answers, [&](const char* name, const Share& share) {
+  for (const Measure& measure : answers) {
+    const Share share = measure.share();
     const auto [low, high] = share.interval();
-    object[name] = {{"share", share.value()}, {"right", share.right}, {"questions", share.all}, {"low", low}, {"high", high}};
-  });
+    object[measure.name] = {{"share", share.value()}, {"standard_error", share.standard_error()}, {"right", share.right},
+                            {"questions", share.all}, {"low", low}, {"high", high}};
+  }
   return object;
 }
 
-int eval_tasks(const TrainedModel& trained, const std::string& file, bool json) {
-  const auto answers = ask_tasks(trained, file);
-  if (!answers) {
+int eval_tasks(const TrainedModel& trained, const TrainedModel* beside, const std::vector<Question>& questions, const AskOptions& options,
+               bool json) {
+  const auto answers = ask_tasks(trained, questions, options);
+  const auto others = answers && beside != nullptr ? ask_tasks(*beside, questions, options) : answers;
+  if (!others) {
     return 128 + stop_signal();
   }
+  nlohmann::ordered_json object = object_of(trained, *answers);
+  if (!json) {
+    print_shares(*answers);
+  }
+  if (beside != nullptr) {
+    object["beside"] = object_of(*beside, *others);
+    if (!json) {
+      print_result(concat("\n", beside->origin.path().string(), "\n"));
+      print_shares(*others);
+      print_result("\ndifference\n");
+    }
+    for (std::size_t i = 0; i < answers->size(); ++i) {
+      const auto& [name, right] = (*answers)[i];
+      const PairedDifference both(right, (*others)[i].right);
+      object["difference"][name] = {{"difference", both.value()}, {"standard_error", both.standard_error()}, {"questions", both.all},
+                                    {"to_right", both.to_right}, {"to_wrong", both.to_wrong}};
+      if (!json) {
+        print_result(fmt::format("{:<16} {:+.4f}{}  ({} of {} changed: {} to right, {} to wrong)\n", name, both.value(),
+                                 error_text(both.standard_error()), both.to_right + both.to_wrong, both.all, both.to_right, both.to_wrong));
+      }
+    }
+  }
   if (json) {
-    nlohmann::ordered_json object{{"step", trained.origin.state().step}, {"checkpoint", trained.origin.path().string()}};
-    object.update(object_of(*answers));
     print_json(object);
-  } else {
-    for_each_kind(*answers, [](const char* name, const Share& share) {
-      const auto [low, high] = share.interval();
-      print_result(fmt::format("{:<16}  {:.4f}  ({:.3f} to {:.3f}; {} of {})\n", name, share.value(), low, high, share.right, share.all));
-    });
   }
   flush_results();
   return 0;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -10,15 +11,20 @@
 
 namespace dikkat {
 
-/// Asks a GPT the questions in a JSONL file (train/sample/questions.h). A model trained on conversations is asked in its chat template.
-/// Returns nullopt if a signal asked the program to stop. Throws InputError, which names the file and the line, for a bad question.
-std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::string& file);
+/// Reads a JSONL file of questions (train/sample/questions.h). Throws InputError, which names the file and the line, for a bad question,
+/// and for one that does not fit the options or the first question.
+std::vector<Question> read_questions(const std::string& file, const AskOptions& options = {});
 
-/// Returns the share of right answers of each kind of question, with confidence intervals.
+/// Asks a GPT questions. A model trained on conversations is asked in its chat template. Returns nullopt if a signal asked the program to
+/// stop. Of the options, `refusals` and `adds_begin` count. Throws what ask() throws.
+std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<Question>& questions, AskOptions options = {});
+
+/// Returns the share of right answers by each measure, with standard errors and confidence intervals.
 nlohmann::ordered_json object_of(const Answers& answers);
 
-/// Asks a GPT the questions in a JSONL file (train/sample/questions.h) and prints the share that it answers correctly, with confidence
-/// intervals; as one JSON object if `json`. A model trained on conversations is asked in its chat template. Returns the exit code.
-int eval_tasks(const TrainedModel& trained, const std::string& file, bool json);
+/// Asks questions as ask_tasks() does, and prints the shares of right answers, as one JSON object if `json`. With a model `beside` it, also
+/// prints that model's shares, and the differences between the two with their standard errors. Returns the exit code.
+int eval_tasks(const TrainedModel& trained, const TrainedModel* beside, const std::vector<Question>& questions, const AskOptions& options,
+               bool json);
 
 }  // namespace dikkat

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/sample/draw.h"
+#include "train/sample/lm_eval_sample.h"
 #include "train/text/json_line.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 namespace {
@@ -32,52 +35,118 @@ void require_room(const Gpt& model, std::size_t prompt, std::size_t answer) {
   require_input(tokens <= most, "the prompt with an answer has ", tokens, " tokens, expected at most ", most, " (model.block_size + 1)");
 }
 
-/// Returns the log probability of `choice` after `prompt`.
-double log_probability_of(const Gpt& model, const std::vector<Token>& prompt, const std::vector<Token>& choice) {
-  require_room(model, prompt.size(), choice.size());
-  std::vector<Token> text = prompt;
-  text.insert(text.end(), choice.begin(), choice.end() - 1);
+/// A text whose log probability is asked for: the tokens of a choice after those of its context.
+struct Continuation {
+  std::vector<Token> context, text;
+};
+
+/// Returns the context without the white space at its end, as Python's rstrip() does.
+std::string without_end(const std::string& context) {
+  index end = 0;
+  for (index at = 0; at < std::ssize(context);) {
+    const utf8::Character one = utf8::decode(context, at);
+    at += one.bytes;
+    end = utf8::is_white_space(one.code_point) || (0x1C <= one.code_point && one.code_point <= 0x1F) ? end : at;
+  }
+  return context.substr(0, static_cast<std::size_t>(end));
+}
+
+/// Encodes a sample as lm_eval does (TemplateLM.loglikelihood): the tokens of the choice are those that the whole has after the context's
+/// own, whose last white space belongs to the choice.
+Continuation encode_sample(const Tokenizer& tokenizer, const std::string& context, const std::string& choice, bool adds_begin) {
+  const TextTokens around = tokenizer.text_tokens();
+  require_input(!adds_begin || around.bos, "--add-bos: the model's tokenizer has no token that begins a text: leave it out");
+  Continuation result{.context = tokenizer.encode_with_special(without_end(context))};
+  const std::vector<Token> whole = tokenizer.encode_with_special(context + choice);
+  require_input(whole.size() > result.context.size(), "the continuation \"", choice, "\" has no tokens of its own after its context");
+  result.text.assign(whole.begin() + std::ssize(result.context), whole.end());
+  if (adds_begin) {
+    result.context.insert(result.context.begin(), *around.bos);
+  } else if (result.context.empty()) {
+    const auto before = around.bos ? around.bos : around.eos ? around.eos : tokenizer.separator();
+    require_input(before.has_value(), "the context is empty, and the model's tokenizer has no token that begins or ends a text: leave the "
+                                      "question out");
+    result.context = {*before};
+  }
+  return result;
+}
+
+/// A question as tokens.
+struct EncodedQuestion {
+  std::vector<Continuation> choices{};
+  std::vector<Token> prompt{}, answer{};  // without choices
+};
+
+EncodedQuestion encode_question(const Gpt& model, const Tokenizer& tokenizer, const Question& question, const AskOptions& options) {
+  EncodedQuestion result;
+  if (!question.is_sample()) {
+    result.prompt = options.encode(question.prompt);
+  }
+  for (std::size_t i = 0; i < question.choices.size(); ++i) {
+    const std::string& choice = question.choices[i];
+    result.choices.push_back(question.is_sample() ? encode_sample(tokenizer, question.contexts[i], choice, options.adds_begin)
+                                                  : Continuation{.context = result.prompt, .text = tokenizer.encode(choice)});
+    require_room(model, result.choices.back().context.size(), result.choices.back().text.size());
+  }
+  if (question.choices.empty()) {
+    result.answer = tokenizer.encode(question.answer);
+    require_room(model, result.prompt.size(), std::max<std::size_t>(result.answer.size(), 1));
+  }
+  return result;
+}
+
+/// Returns the log probability of a choice, and whether each of its tokens is the likeliest.
+std::pair<double, bool> likelihood_of(const Gpt& model, const Continuation& choice) {
+  std::vector<Token> text = choice.context;
+  text.insert(text.end(), choice.text.begin(), choice.text.end() - 1);
   const auto time = static_cast<index>(text.size());
   Tape tape{Recording::off};
   Pass pass{.tape = tape};
   const Tensor logits = model(pass, tape.input<Token>({1, time}, text));
   const auto vocabulary = static_cast<std::size_t>(logits.shape()[2]);
   double sum = 0;
-  for (std::size_t i = 0; i < choice.size(); ++i) {
-    sum += log_probability({logits.data<float>() + (prompt.size() - 1 + i) * vocabulary, vocabulary}, choice[i]);
+  bool is_likeliest = true;
+  for (std::size_t i = 0; i < choice.text.size(); ++i) {
+    const std::span row(logits.data<float>() + (choice.context.size() - 1 + i) * vocabulary, vocabulary);
+    sum += log_probability(row, choice.text[i]);
+    is_likeliest = is_likeliest && row[static_cast<std::size_t>(choice.text[i])] == *std::ranges::max_element(row);
   }
-  return sum;
+  require(!std::isnan(sum), "the log probability of a choice is not a number: the model's finite weights give infinite logits");
+  return {sum, is_likeliest};
 }
 
-void choose(const Gpt& model, const Tokenizer& tokenizer, const Question& question, const std::vector<Token>& prompt, Answers& answers) {
-  std::vector<double> sums, per_byte;
-  for (const std::string& choice : question.choices) {
-    const double sum = log_probability_of(model, prompt, tokenizer.encode(choice));
-    sums.push_back(sum);
-    per_byte.push_back(sum / static_cast<double>(choice.size()));
+void add(Answers& answers, std::string_view name, bool is_right) {
+  auto measure = std::ranges::find(answers, name, &Measure::name);
+  if (measure == answers.end()) {
+    measure = answers.insert(measure, Measure{.name = std::string(name)});
   }
-  const auto is_right = [&](const std::vector<double>& scores) {
-    return std::ranges::max_element(scores) - scores.begin() == question.right;
-  };
-  answers.choices.right += is_right(sums) ? 1 : 0;
-  answers.choices_per_byte.right += is_right(per_byte) ? 1 : 0;
-  ++answers.choices.all;
-  ++answers.choices_per_byte.all;
+  measure->right.push_back(is_right);
 }
 
-/// Returns whether the model's greedy continuation of the prompt is the answer, or nullopt if `stop` interrupted it.
-std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
-                           const std::vector<Token>& prompt, const std::function<bool()>& stop) {
+void choose(const Gpt& model, const Question& question, const std::vector<Continuation>& choices, Answers& answers) {
+  std::vector<double> sums;
+  bool is_likeliest = true;
+  for (const Continuation& choice : choices) {
+    std::tie(sums.emplace_back(), is_likeliest) = likelihood_of(model, choice);
+  }
+  const auto is_right = [&](index choice) { return std::ranges::find(question.right, choice) != question.right.end(); };
+  add(answers, question.is_sample() ? "acc" : "choices", choices.size() == 1 ? is_likeliest : is_right(likeliest(sums)));
+  if (!question.lengths.empty()) {
+    add(answers, question.is_sample() ? "acc_norm" : "choices_per_byte", is_right(likeliest(sums, question.lengths)));
+  }
+}
+
+/// Returns the model's greedy continuation of the prompt, or nullopt if `stop` interrupted it.
+std::optional<std::string> written_by(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
+                                      const EncodedQuestion& encoded, const AskOptions& options) {
   constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
-  const std::string wanted = trimmed(question.answer);
-  const bool has_lines = wanted.find('\n') != std::string::npos;
-  const std::vector<Token> answer = tokenizer.encode(question.answer);
-  require_room(model, prompt.size(), answer.size());
+  const index most = std::max(std::ssize(encoded.answer) + kMore, options.refusals.empty() ? 0 : kRefusalTokens);
+  const bool ends_with_line = !question.answer.empty() && trimmed(question.answer).find('\n') == std::string::npos;
   std::string text;
   const auto is_complete = [&] {
-    return !has_lines && !trimmed(text).empty() && text.find('\n', text.find_first_not_of(kWhiteSpace)) != std::string::npos;
+    return ends_with_line && !trimmed(text).empty() && text.find('\n', text.find_first_not_of(kWhiteSpace)) != std::string::npos;
   };
-  Generation generation(model, vocabulary, {prompt}, {.max_new_tokens = std::ssize(answer) + kMore, .temperature = 0, .interrupted = stop});
+  Generation generation(model, vocabulary, {encoded.prompt}, {.max_new_tokens = most, .temperature = 0, .interrupted = options.stop});
   while (!is_complete()) {
     const auto event = generation.next();
     if (event && event->ending == Ending::interrupted) {
@@ -88,7 +157,7 @@ std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const V
     }
     text += tokenizer.decode_inside(std::span(&event->token, 1));
   }
-  return trimmed(text) == wanted;
+  return trimmed(text);
 }
 
 }  // namespace
@@ -96,14 +165,24 @@ std::optional<bool> writes(const Gpt& model, const Tokenizer& tokenizer, const V
 Question read_question(std::string_view json) {
   const nlohmann::json object = parse_json_line(json);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
+  if (is_lm_eval_sample(object)) {
+    return read_lm_eval_sample(object);
+  }
   Question question{.prompt = text_field(object, "prompt")};
   const auto choices = object.find("choices");
   const auto answer = object.find("answer");
+  if (const auto refuse = object.find("refuse"); refuse != object.end()) {
+    require_input(refuse->is_boolean(), "has a JSON ", refuse->type_name(), " as \"refuse\", expected true or false");
+    require_input(choices == object.end(), "has \"refuse\" and \"choices\": only a question that the model answers in its own words can be refused");
+    question.refuse = refuse->get<bool>();
+  }
   if (choices == object.end()) {
     require_input(answer == object.end() || !answer->is_number(),
                   "has a number as \"answer\" and no \"choices\", expected a text as \"answer\", or \"choices\": [\"...\", \"...\"]");
-    question.answer = text_field(object, "answer");
-    require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
+    if (answer != object.end() || !question.refuse) {
+      question.answer = text_field(object, "answer");
+      require_input(!trimmed(question.answer).empty(), "has an empty \"answer\"");
+    }
     return question;
   }
   require_input(choices->is_array() && choices->size() >= 2, "has \"choices\" that are not a list of two or more texts");
@@ -112,18 +191,24 @@ Question read_question(std::string_view json) {
     require_input(std::ranges::find(question.choices, choice.get<std::string>()) == question.choices.end(),
                   "has two equal choices, expected different ones");
     question.choices.push_back(choice.get<std::string>());
+    question.lengths.push_back(static_cast<double>(question.choices.back().size()));
   }
   require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
                 answer == object.end() ? "no \"answer\""
                 : answer->is_number()  ? "the \"answer\" " + answer->dump()
                                        : concat("a JSON ", answer->type_name(), " as \"answer\""),
                 ", expected the number of the right choice, from 0 to ", choices->size() - 1);
-  question.right = answer->get<index>();
+  question.right = {answer->get<index>()};
   return question;
 }
 
 double Share::value() const {
   return all == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(right) / static_cast<double>(all);
+}
+
+double Share::standard_error() const {
+  const auto others = static_cast<double>(all - 1);
+  return all < 2 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(value() * (1 - value()) / others);
 }
 
 std::pair<double, double> Share::interval() const {
@@ -134,33 +219,68 @@ std::pair<double, double> Share::interval() const {
   return {std::max(0.0, center - half), std::min(1.0, center + half)};
 }
 
+PairedDifference::PairedDifference(const std::vector<bool>& right, const std::vector<bool>& other) : all(std::ssize(right)) {
+  require(right.size() == other.size(), "PairedDifference: ", right.size(), " and ", other.size(), " answers, expected as many");
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    to_right += right[i] && !other[i] ? 1 : 0;
+    to_wrong += !right[i] && other[i] ? 1 : 0;
+  }
+}
+
+double PairedDifference::value() const { return static_cast<double>(to_right - to_wrong) / static_cast<double>(all); }
+
+double PairedDifference::standard_error() const {
+  const auto n = static_cast<double>(all);
+  const double squares = static_cast<double>(to_right + to_wrong) / n;
+  return all < 2 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt((squares - value() * value()) / (n - 1));
+}
+
+Share Measure::share() const { return {.right = std::ranges::count(right, true), .all = std::ssize(right)}; }
+
+index likeliest(const std::vector<double>& log_probabilities, const std::vector<double>& lengths) {
+  std::vector<double> scores = log_probabilities;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    scores[i] /= lengths[i];
+  }
+  return std::ranges::max_element(scores) - scores.begin();
+}
+
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
-                           const std::vector<Question>& questions, const EncodePrompt& encode,
-                           const std::function<void(index done)>& answered, const std::function<bool()>& stop) {
-  Answers answers;
-  index done = 0;
+                           const std::vector<Question>& questions, const AskOptions& options) {
+  // Encode all questions, so that one that is too long is refused before the others take time.
+  std::vector<EncodedQuestion> encoded;
   for (const Question& question : questions) {
-    if (stop && stop()) {
+    try {
+      encoded.push_back(encode_question(model, tokenizer, question, options));
+    } catch (const InputError& error) {
+      fail_input("question ", encoded.size() + 1, ": ", error.what());
+    }
+  }
+  // Ask them.
+  Answers answers;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (options.stop && options.stop()) {
       return std::nullopt;
     }
-    try {
-      const std::vector<Token> prompt = encode(question.prompt);
-      if (question.choices.empty()) {
-        const std::optional<bool> is_right = writes(model, tokenizer, vocabulary, question, prompt, stop);
-        if (!is_right) {
-          return std::nullopt;
-        }
-        answers.texts.right += *is_right ? 1 : 0;
-        ++answers.texts.all;
-      } else {
-        choose(model, tokenizer, question, prompt, answers);
+    const Question& question = questions[i];
+    if (!question.choices.empty()) {
+      choose(model, question, encoded[i].choices, answers);
+    } else {
+      const auto text = written_by(model, tokenizer, vocabulary, question, encoded[i], options);
+      if (!text) {
+        return std::nullopt;
       }
-    } catch (const InputError& error) {
-      fail_input("question ", done + 1, ": ", error.what());
+      if (!question.answer.empty()) {
+        add(answers, "exact_match", *text == trimmed(question.answer));
+      }
+      if (!options.refusals.empty()) {
+        const auto is_in_text = [&](const std::string& part) { return text->find(part) != std::string::npos; };
+        const bool refuses = std::ranges::any_of(options.refusals, is_in_text), should = question.refuse.value_or(false);
+        add(answers, should ? "refused" : "answered", should ? refuses : !refuses && !text->empty());
+      }
     }
-    ++done;
-    if (answered) {
-      answered(done);
+    if (options.answered) {
+      options.answered(static_cast<index>(i) + 1);
     }
   }
   return answers;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "layers/models/gpt.h"
@@ -14,15 +15,21 @@ namespace dikkat {
 
 /// A question with a known answer.
 struct Question {
-  std::string prompt;
-  std::vector<std::string> choices{};  // the model takes the likeliest one; empty: it writes the answer itself
-  index right = 0;                     // index of the right choice
-  std::string answer{};                // without choices: the text that the model must write
+  std::string prompt{};
+  std::vector<std::string> choices{};   // the model takes the likeliest one; empty: it writes the answer itself
+  std::vector<index> right{};           // indices of the right choices
+  std::vector<double> lengths{};        // of the choices, by which log probabilities are divided; empty: they are not compared by length
+  std::vector<std::string> contexts{};  // of a sample of lm_eval (lm_eval_sample.h): the text before each choice, which replaces the prompt
+  std::string answer{};                 // without choices: the text that the model must write; empty: there is no such text
+  std::optional<bool> refuse{};         // without choices: whether the model should refuse to answer
+
+  bool is_sample() const { return !contexts.empty(); }
 };
 
-/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, or {"prompt", "answer": "TEXT"}. Throws
-/// BadJson (train/text/json_line.h), whose message continues "FILE: line 7, ", for invalid JSON, and InputError, whose message continues
-/// "FILE: line 7 ", for any other wrong line.
+/// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, {"prompt", "answer": "TEXT"}, {"prompt",
+/// "refuse": true or false}, where "answer" may be added, or a sample of lm_eval (lm_eval_sample.h). Throws BadJson
+/// (train/text/json_line.h), whose message continues "FILE: line 7, ", for invalid JSON, and InputError, whose message continues "FILE: line
+/// 7 ", for any other wrong line.
 Question read_question(std::string_view json);
 
 /// Counts how often something was right.
@@ -30,25 +37,62 @@ struct Share {
   index right = 0, all = 0;
 
   double value() const;
+  /// Returns the standard error of the share as a mean, sqrt(p (1 - p) / (n - 1)), as lm_eval does; NaN for a single question.
+  double standard_error() const;
   /// Returns the 95 % confidence interval (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
   std::pair<double, double> interval() const;
 };
 
-struct Answers {
-  Share choices{};           // the choice with the highest probability is the right one
-  Share choices_per_byte{};  // the same, but log probabilities are divided by the choice's bytes, which does not favor short choices
-  Share texts{};             // the text that the model writes, greedily, is the answer, apart from white space around it
+/// Compares two models' answers to the same questions.
+struct PairedDifference {
+  index all = 0, to_right = 0, to_wrong = 0;  // the latter two count questions that only one of the models answers correctly
+
+  /// Compares answers with those of another model to as many questions. Those that only the other one has right are in `to_wrong`.
+  PairedDifference(const std::vector<bool>& right, const std::vector<bool>& other);
+
+  /// Returns the difference of the shares: above 0 if the other model has fewer right answers.
+  double value() const;
+  /// Returns the standard error of the mean of the questions' differences, which are -1, 0 or 1; NaN for a single question.
+  double standard_error() const;
 };
 
-/// Returns the tokens of a prompt for the model.
-using EncodePrompt = std::function<std::vector<Token>(const std::string& prompt)>;
+/// The answers to those questions to which a measure applies, in their order.
+struct Measure {
+  std::string name;
+  std::vector<bool> right{};
 
-/// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break unless the answer has one. A
-/// choice is encoded separately from its prompt. `answered` is called after each question, and `stop` between questions and tokens; if it
-/// returns true, there is no result. Throws InputError, which begins with the question's number, if a prompt and an answer together exceed
-/// the model's context.
+  Share share() const;
+};
+
+/// The measures that apply to some question:
+/// - "choices": the choice with the highest probability is right.
+/// - "choices_per_byte": the same, but log probabilities are divided by the choice's bytes, which does not favor short choices.
+/// - "acc" and "acc_norm": the same for a sample of lm_eval, by its probability and by that divided by its characters. With a single choice,
+///   "acc" is whether each of its tokens is the likeliest.
+/// - "exact_match": the text that the model writes, greedily, is the answer, apart from white space around it.
+/// - "refused": for questions that the model should refuse, whether it does. "answered": for other questions without choices, whether it
+///   writes something else.
+using Answers = std::vector<Measure>;
+
+/// Returns the index of the first largest log probability, each divided by a length if there are `lengths`.
+index likeliest(const std::vector<double>& log_probabilities, const std::vector<double>& lengths = {});
+
+struct AskOptions {
+  /// Returns the tokens of a prompt for the model. It does not apply to samples of lm_eval.
+  std::function<std::vector<Token>(const std::string& prompt)> encode{};
+  bool adds_begin = false;                     // puts the tokenizer's token that begins a text before each context of a sample
+  std::vector<std::string> refusals{};         // an answer with one of these texts is a refusal; if empty, refusals are not measured
+  std::function<void(index done)> answered{};  // called after each question
+  std::function<bool()> stop{};                // called between questions and tokens; if it returns true, there is no result
+};
+
+inline constexpr index kRefusalTokens = 128;  // the tokens of an answer in which a refusal must occur
+
+/// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break if the expected answer has none.
+/// A choice is encoded separately from its prompt, but a sample's context and choice together, as lm_eval does: without a template, with
+/// names of special tokens, and after the token that begins a text if the context is empty. Throws InputError, which begins with the
+/// question's number, if a prompt and an answer together exceed the model's context, before any question is asked.
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
-                           const std::vector<Question>& questions, const EncodePrompt& encode,
-                           const std::function<void(index done)>& answered = {}, const std::function<bool()>& stop = {});
+                           const std::vector<Question>& questions, const AskOptions& options);
 
 }  // namespace dikkat

@@ -334,6 +334,35 @@ TEST_F(Chat, IsAskedQuestions) {
   EXPECT_EQ(answers["exact_match"]["right"], 1) << asked.out;
   EXPECT_NEAR(answers["exact_match"]["low"].get<double>(), 0.0945, 1e-3) << "Wilson's interval of 1 in 2";
   EXPECT_NEAR(answers["exact_match"]["high"].get<double>(), 0.9055, 1e-3);
+  EXPECT_NEAR(answers["exact_match"]["standard_error"].get<double>(), 0.5, 1e-12) << "of 0 and 1";
+
+  // Some questions should be refused.
+  here.write("refusals.jsonl", R"({"prompt": "the lamp", "refuse": true}
+{"prompt": "ships", "refuse": true}
+{"prompt": "ships", "refuse": false}
+{"prompt": "the lamp", "answer": "turns"}
+)");
+  const Words refusals = {"eval", "tuned", "--newest", "--tasks", "refusals.jsonl"};
+  Words with_text = refusals;
+  with_text.insert(with_text.end(), {"--refusal", "I cannot", "--refusal", "turns", "--json"});
+  const Outcome refused = here.run(with_text);
+  ASSERT_EQ(refused.code, 0) << refused.err;
+  const Json shares = Json::parse(refused.out);
+  EXPECT_EQ(shares["refused"]["right"], 1) << refused.out;
+  EXPECT_EQ(shares["refused"]["questions"], 2);
+  EXPECT_EQ(shares["answered"]["right"], 1) << refused.out;
+  EXPECT_EQ(shares["answered"]["questions"], 2);
+  EXPECT_EQ(shares["exact_match"]["right"], 1) << refused.out;
+  expect_refused(here, refusals, {"refusals.jsonl", "line 1", "\"refuse\"", "--refusal"});
+
+  // A model beside it has its own template.
+  const Outcome compared = here.run({"eval", "tuned", "--newest", "--tasks", "tasks.jsonl", "--beside", "base", "--json"});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  const Json both = Json::parse(compared.out);
+  EXPECT_EQ(both["exact_match"], answers["exact_match"]);
+  EXPECT_EQ(both["difference"]["exact_match"]["difference"],
+            both["exact_match"]["share"].get<double>() - both["beside"]["exact_match"]["share"].get<double>());
+
   here.write("tasks.jsonl", "{\"prompt\": \"x\", \"choices\": [\"a\", \"b\"], \"answer\": 2}\n");
   expect_refused(here, {"eval", "tuned", "--tasks", "tasks.jsonl"}, {"tasks.jsonl", "line 1", "\"answer\"", " 2", "1"});
   here.write("tasks.jsonl", "{\"prompt\": \"x\"");

@@ -1,5 +1,8 @@
 #include "train/sample/questions.h"
 
+#include <cmath>
+#include <map>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/throws.h"
@@ -12,25 +15,32 @@ namespace {
 struct QuestionsTest : ::testing::Test {
   QuestionsTest() : gpt(Scope(store), {.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 64, .vocab_size = tokenizer.vocab_size()}) {
     store.allocate(3);
+    options.encode = [&](const std::string& prompt) { return tokenizer.encode(prompt); };
   }
-  std::optional<Answers> ask(const std::function<bool()>& stop = {}) const {
-    return dikkat::ask(
-        gpt, tokenizer, vocabulary_of(tokenizer), questions, [&](const std::string& prompt) { return tokenizer.encode(prompt); }, {}, stop);
+  std::optional<Answers> ask() const { return dikkat::ask(gpt, tokenizer, vocabulary_of(tokenizer), questions, options); }
+  /// The answers by each measure.
+  std::map<std::string, std::vector<bool>> by_measure() const {
+    std::map<std::string, std::vector<bool>> found;
+    for (const Measure& measure : ask().value()) {
+      EXPECT_TRUE(found.emplace(measure.name, measure.right).second) << measure.name << " twice";
+    }
+    return found;
   }
 
   ByteTokenizer tokenizer;
   ParameterStore store;
   Gpt gpt;
+  AskOptions options;
   std::vector<Question> questions = {read_question(R"({"prompt": "a", "choices": ["b", "cc"], "answer": 1})"),
                                      read_question(R"({"prompt": "d", "answer": "e"})")};
 };
 
 TEST_F(QuestionsTest, CountsAnswers) {
-  const auto answers = ask();
-  ASSERT_TRUE(answers.has_value());
-  EXPECT_EQ(answers->choices.all, 1);
-  EXPECT_EQ(answers->choices_per_byte.all, 1);
-  EXPECT_EQ(answers->texts.all, 1);
+  const auto answers = by_measure();
+  EXPECT_EQ(answers.size(), 3U);
+  for (const char* name : {"choices", "choices_per_byte", "exact_match"}) {
+    EXPECT_EQ(answers.at(name).size(), 1U) << name;
+  }
 }
 
 TEST_F(QuestionsTest, RefusesWhatCannotBeAsked) {
@@ -39,19 +49,60 @@ TEST_F(QuestionsTest, RefusesWhatCannotBeAsked) {
     questions = {read_question(R"({"prompt": ")" + most + R"(", "answer": )" + answer + "}")};
     EXPECT_TRUE(ask().has_value()) << "the last token of an answer is only predicted";
     questions.push_back(read_question(R"({"prompt": "a)" + most + R"(", "answer": )" + answer + "}"));
+    options.answered = [](index) { ADD_FAILURE() << "the first question was asked"; };
     EXPECT_TRUE(testing::names(input_error_of([&] { ask(); }), {"question 2", "block_size"})) << answer;
+    options.answered = {};
   }
   EXPECT_NE(input_error_of([] { read_question(R"({"prompt": "a", "choices": ["b", "b"], "answer": 1})"); }), "");
 }
 
 TEST_F(QuestionsTest, InterruptedAnywhereThereIsNoResult) {
   int needed = 0;
-  ASSERT_TRUE(ask([&] { return ++needed < 0; }));
+  options.stop = [&] { return ++needed < 0; };
+  ASSERT_TRUE(ask());
   ASSERT_GT(needed, 5) << "between questions, and between the tokens of the last answer";
   for (int at = 1; at <= needed; ++at) {
     int asked = 0;
-    EXPECT_FALSE(ask([&] { return ++asked >= at; })) << at;
+    options.stop = [&] { return ++asked >= at; };
+    EXPECT_FALSE(ask()) << at;
   }
+}
+
+// The model writes the same byte again and again, since its output head is its embedding, and nothing else has much weight.
+TEST_F(QuestionsTest, RefusalsAreTextsInAnswers) {
+  questions = {read_question(R"({"prompt": "x", "refuse": true})"), read_question(R"({"prompt": "y", "refuse": true})"),
+               read_question(R"({"prompt": "x", "refuse": false})"), read_question(R"({"prompt": "y", "answer": "yy"})"),
+               read_question(R"({"prompt": "x", "choices": ["y", "z"], "answer": 0})")};
+  options.refusals = {"no", "xxx"};
+  auto answers = by_measure();
+  EXPECT_EQ(answers.at("refused"), (std::vector<bool>{true, false}));
+  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{false, true}));
+  EXPECT_EQ(answers.at("exact_match").size(), 1U);
+  EXPECT_EQ(answers.at("choices").size(), 1U);
+  questions[0].prompt = "\n";
+  questions[2].prompt = "\n";
+  answers = by_measure();
+  EXPECT_EQ(answers.at("refused"), (std::vector<bool>{false, false})) << "white space is no refusal";
+  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{false, true})) << "white space is no answer";
+  options.refusals.clear();
+  EXPECT_FALSE(by_measure().contains("answered"));
+}
+
+TEST(Share, HasTheStandardErrorOfAMean) {
+  EXPECT_DOUBLE_EQ((Share{.right = 3, .all = 4}).standard_error(), 0.25);
+  EXPECT_EQ((Share{.right = 7, .all = 7}).standard_error(), 0);
+  EXPECT_TRUE(std::isnan((Share{.right = 1, .all = 1}).standard_error()));
+}
+
+TEST(PairedDifference, IsTheMeanOfTheQuestionsDifferences) {
+  const PairedDifference both({true, true, false, false, true}, {false, true, true, false, false});
+  EXPECT_EQ(both.all, 5);
+  EXPECT_EQ(both.to_right, 2);
+  EXPECT_EQ(both.to_wrong, 1);
+  EXPECT_DOUBLE_EQ(both.value(), 0.2);
+  EXPECT_DOUBLE_EQ(both.standard_error(), std::sqrt(0.7 / 5)) << "the variance of 1, 0, -1, 0 and 1 is 0.7";
+  EXPECT_EQ(PairedDifference({true, true}, {false, false}).standard_error(), 0) << "all questions changed alike";
+  EXPECT_TRUE(std::isnan(PairedDifference({true}, {false}).standard_error()));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ class StageCommands : public assistant::StageRunner {
   bool resume(const fs::path& run) override { return resume_command({.run_directory = run.string(), .is_stage = true}) == 0; }
   std::optional<std::string> ask(const fs::path& model, const fs::path& tasks) override {
     stop_in_order();
-    const auto answers = ask_tasks(load_trained_model(model.string()), tasks.string());
+    const auto answers = ask_tasks(load_trained_model(model.string()), read_questions(tasks.string()));
     return answers ? std::optional(json_text(object_of(*answers))) : std::nullopt;
   }
 };

@@ -48,8 +48,11 @@ struct EvalArguments {
   std::string unknown = "refuse";
   std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
   bool exact_match = false;
-  std::string tasks;  // a file of questions
-  std::string html;   // a page to write
+  std::string tasks;                  // a file of questions
+  std::string beside;                 // another model that is asked them too
+  std::vector<std::string> refusals;  // texts that only refusals have
+  bool adds_begin = false;            // puts the token that begins a text before samples of lm_eval
+  std::string html;                   // a page to write
   bool json = false;
 };
 
@@ -71,6 +74,8 @@ EvalRequest request_of(const EvalArguments& a) {
   const auto scored = value_named<ScoredText>(a.score);
   require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
   const DType keys = cache_type_named(a.cache);
+  require_input(!a.tasks.empty() || (a.beside.empty() && a.refusals.empty() && !a.adds_begin),
+                "--beside, --refusal and --add-bos apply only to questions: add --tasks FILE.jsonl, or leave them out");
   if (!a.tasks.empty()) {
     require_input(a.corpus.empty() && a.html.empty() && a.stride == 0 && !a.exact_match,
                   "--tasks asks questions instead of measuring a loss: leave out --corpus, --html, --stride and --exact-match");
@@ -352,8 +357,15 @@ int eval_command(const EvalArguments& arguments) {
   report_chosen_checkpoint(request.model, trained.origin);
   require_input(request.keys == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
   if (!request.tasks.empty()) {
+    const AskOptions options{.adds_begin = request.adds_begin, .refusals = request.refusals};
+    const std::vector<Question> questions = read_questions(request.tasks, options);
+    std::optional<TrainedModel> beside;
+    if (!request.beside.empty()) {
+      beside = load_trained_model(request.beside, {}, request.packing);
+      report_chosen_checkpoint({.source = request.beside}, beside->origin);
+    }
     stop_in_order();
-    return eval_tasks(trained, request.tasks, request.json);
+    return eval_tasks(trained, beside ? &*beside : nullptr, questions, options, request.json);
   }
   // Read the text.
   const SkippingTokenizer skipping(*trained.tokenizer);
@@ -406,10 +418,13 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
   dikkat eval runs/tuned --tasks questions.jsonl
+  dikkat eval runs/tuned --tasks samples_hellaswag.jsonl --beside base.gguf
+  dikkat eval runs/tuned --tasks questions.jsonl --refusal "I cannot" --refusal "I do not know"
 Each line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}, where
 "answer" counts from 0 and the likeliest choice must be the right one, or {"prompt": "...",
-"answer": "..."}, where the model must write exactly the answer. Shares come with 95 % confidence
-intervals.)";
+"answer": "..."}, where the model must write exactly the answer, or {"prompt": "...", "refuse": true},
+where it must refuse. Samples of lm_eval (--log_samples) are scored as lm_eval does. Shares come with
+standard errors and 95 % confidence intervals.)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss on the validation part of the run's corpus, or on another text", kExamples,
                                 [a] { return eval_command(*a); });
@@ -431,6 +446,13 @@ intervals.)";
   command.flag("--exact-match", a->exact_match, "Also measure the share of sources for which an encoder-decoder writes exactly the target");
   command.text("--tasks", a->tasks, "FILE.jsonl",
                "Ask the questions in this file instead: multiple choice by likelihood, and exact answers");
+  command.text("--beside", a->beside, "MODEL",
+               "Also ask this model, and print the difference with its error and the number of answers that changed");
+  command.repeated("--refusal", a->refusals, "TEXT",
+                   "An answer with this text is a refusal: measure how many questions with \"refuse\": true are refused, and how many others "
+                   "are answered");
+  command.flag("--add-bos", a->adds_begin,
+               "Put the token that begins a text before each context of lm_eval's samples, as its add_bos_token=True does");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
   command.flag("--json", a->json,
                "Print one JSON object: loss (nats), standard_error, perplexity, bits_per_byte, tokens, and scored: fingerprints of the "
