@@ -110,11 +110,10 @@ std::optional<bool> logged_metric(const Json& object, const char* name, const st
 
 }  // namespace
 
-bool is_lm_eval_sample(const Json& object) {
-  return !object.contains("prompt") && (object.contains("arguments") || object.contains("doc_id") || object.contains("resps"));
-}
-
-Question read_lm_eval_sample(const Json& object) {
+std::optional<Question> read_lm_eval_sample(const Json& object) {
+  if (object.contains("prompt") || !(object.contains("arguments") || object.contains("doc_id") || object.contains("resps"))) {
+    return std::nullopt;
+  }
   // Read the requests.
   const Json* const arguments = find_value(object, "arguments");
   require_input(arguments != nullptr && arguments->is_structured() && !arguments->empty(),

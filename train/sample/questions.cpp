@@ -10,6 +10,7 @@
 #include "autograd/base/error.h"
 #include "train/sample/draw.h"
 #include "train/sample/lm_eval_sample.h"
+#include "train/system/json.h"
 #include "train/text/json_line.h"
 #include "train/text/utf8.h"
 
@@ -37,7 +38,7 @@ void require_room(const Gpt& model, std::size_t prompt, std::size_t answer) {
 
 /// A text whose log probability is asked for: the tokens of a choice after those of its context.
 struct Continuation {
-  std::vector<Token> context, text;
+  std::vector<Token> context{}, text{};
 };
 
 /// Returns the context without the white space at its end, as Python's rstrip() does.
@@ -139,8 +140,9 @@ void choose(const Gpt& model, const Question& question, const std::vector<Contin
 /// Returns the model's greedy continuation of the prompt, or nullopt if `stop` interrupted it.
 std::optional<std::string> written_by(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
                                       const EncodedQuestion& encoded, const AskOptions& options) {
-  constexpr index kMore = 8;  // tokens beyond those of the answer, to see whether it ends
-  const index most = std::max(std::ssize(encoded.answer) + kMore, options.refusals.empty() ? 0 : kRefusalTokens);
+  constexpr index kMore = 8;      // tokens beyond those of the answer, to see whether it ends
+  constexpr index kRefusal = 128;  // tokens in which a refusal must occur
+  const index most = std::max(std::ssize(encoded.answer) + kMore, options.refusals.empty() ? 0 : kRefusal);
   const bool ends_with_line = !question.answer.empty() && trimmed(question.answer).find('\n') == std::string::npos;
   std::string text;
   const auto is_complete = [&] {
@@ -165,8 +167,8 @@ std::optional<std::string> written_by(const Gpt& model, const Tokenizer& tokeniz
 Question read_question(std::string_view json) {
   const nlohmann::json object = parse_json_line(json);
   require_input(object.is_object(), "is a JSON ", object.type_name(), ", expected an object on each line");
-  if (is_lm_eval_sample(object)) {
-    return read_lm_eval_sample(object);
+  if (auto sample = read_lm_eval_sample(object)) {
+    return std::move(*sample);
   }
   Question question{.prompt = text_field(object, "prompt")};
   const auto choices = object.find("choices");
@@ -193,10 +195,8 @@ Question read_question(std::string_view json) {
     question.choices.push_back(choice.get<std::string>());
     question.lengths.push_back(static_cast<double>(question.choices.back().size()));
   }
-  require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(), "has ",
-                answer == object.end() ? "no \"answer\""
-                : answer->is_number()  ? "the \"answer\" " + answer->dump()
-                                       : concat("a JSON ", answer->type_name(), " as \"answer\""),
+  require_input(answer != object.end() && answer->is_number_unsigned() && answer->get<std::uint64_t>() < choices->size(),
+                answer == object.end() ? "has no \"answer\"" : "has the \"answer\" " + short_text(*answer),
                 ", expected the number of the right choice, from 0 to ", choices->size() - 1);
   question.right = {answer->get<index>()};
   return question;

@@ -70,8 +70,8 @@ struct Measure {
 /// - "acc" and "acc_norm": the same for a sample of lm_eval, by its probability and by that divided by its characters. With a single choice,
 ///   "acc" is whether each of its tokens is the likeliest.
 /// - "exact_match": the text that the model writes, greedily, is the answer, apart from white space around it.
-/// - "refused": for questions that the model should refuse, whether it does. "answered": for other questions without choices, whether it
-///   writes something else.
+/// - "refused", if there are texts of refusals: whether the model refuses a question that it should refuse. "answered": whether it writes
+///   something else, for other questions without choices.
 using Answers = std::vector<Measure>;
 
 /// Returns the index of the first largest log probability, each divided by a length if there are `lengths`.
@@ -81,12 +81,10 @@ struct AskOptions {
   /// Returns the tokens of a prompt for the model. It does not apply to samples of lm_eval.
   std::function<std::vector<Token>(const std::string& prompt)> encode{};
   bool adds_begin = false;                     // puts the tokenizer's token that begins a text before each context of a sample
-  std::vector<std::string> refusals{};         // an answer with one of these texts is a refusal; if empty, refusals are not measured
+  std::vector<std::string> refusals{};         // an answer with one of these in its first 128 tokens is a refusal
   std::function<void(index done)> answered{};  // called after each question
   std::function<bool()> stop{};                // called between questions and tokens; if it returns true, there is no result
 };
-
-inline constexpr index kRefusalTokens = 128;  // the tokens of an answer in which a refusal must occur
 
 /// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break if the expected answer has none.
 /// A choice is encoded separately from its prompt, but a sample's context and choice together, as lm_eval does: without a template, with

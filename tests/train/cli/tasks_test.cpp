@@ -45,7 +45,8 @@ TEST_F(Tasks, TablesHaveTheNumbers) {
   const Outcome outcome = here.run({"eval", kSamples + "a", "--tasks", kSamples + "samples_choices.jsonl", "--beside", kSamples + "b"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const Json* part : {&scores["a"], &scores["b"], &scores["difference"]}) {
-    for (const auto& [path, number] : part->flatten().items()) {
+    const Json flat = part->flatten();
+    for (const auto& [path, number] : flat.items()) {
       std::ostringstream text;
       if (number.is_number_integer()) {
         text << number;

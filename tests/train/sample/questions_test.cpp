@@ -21,7 +21,8 @@ struct QuestionsTest : ::testing::Test {
   /// The answers by each measure.
   std::map<std::string, std::vector<bool>> by_measure() const {
     std::map<std::string, std::vector<bool>> found;
-    for (const Measure& measure : ask().value()) {
+    const Answers answers = ask().value();
+    for (const Measure& measure : answers) {
       EXPECT_TRUE(found.emplace(measure.name, measure.right).second) << measure.name << " twice";
     }
     return found;
