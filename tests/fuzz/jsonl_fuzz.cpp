@@ -30,9 +30,10 @@ void fuzz_question(std::string_view line) {
     return;
   }
   const auto choices = std::ssize(question.choices);
-  const bool has_answer = choices == 0   ? !question.answer.empty() || question.refuse
-                          : choices == 1 ? question.is_sample()
-                                         : !question.right.empty() && std::ranges::all_of(question.right, [&](index i) { return 0 <= i && i < choices; });
+  const bool has_answer =
+      choices == 0   ? !question.answer.empty() || question.refuse
+      : choices == 1 ? question.is_sample()
+                     : !question.right.empty() && std::ranges::all_of(question.right, [&](index i) { return 0 <= i && i < choices; });
   fuzz::hold(has_answer, "a question has an answer");
 }
 

@@ -26,7 +26,8 @@ namespace {
 void require_fits(const Question& question, const Question& first, const AskOptions& options) {
   require_input(question.is_sample() == first.is_sample(), question.is_sample() ? "is a sample of lm_eval" : "is not a sample of lm_eval",
                 ", unlike the first question: write the two kinds into separate files");
-  require_input(!question.refuse || !options.refusals.empty(), "has \"refuse\", but it is not known which answers are refusals: add --refusal ",
+  require_input(!question.refuse || !options.refusals.empty(),
+                "has \"refuse\", but it is not known which answers are refusals: add --refusal ",
                 "TEXT with words of a refusal, such as --refusal \"I cannot\"");
   require_input(!options.adds_begin || question.is_sample(), "is not a sample of lm_eval, for which --add-bos is: leave it out");
 }
@@ -69,8 +70,8 @@ std::vector<Question> read_questions(const std::string& file, const AskOptions& 
     }
   }
   require_input(!questions.empty(), file, " has no questions, expected a JSON object on each line");
-  require_input(options.refusals.empty() || std::ranges::any_of(questions, [](const Question& one) { return one.refuse.has_value(); }), file,
-                " has no question with \"refuse\": true or false, for which --refusal is: mark the questions, or leave it out");
+  require_input(options.refusals.empty() || std::ranges::any_of(questions, [](const Question& one) { return one.refuse.has_value(); }),
+                file, " has no question with \"refuse\": true or false, for which --refusal is: mark the questions, or leave it out");
   return questions;
 }
 
@@ -99,8 +100,12 @@ nlohmann::ordered_json object_of(const Answers& answers) {
   for (const Measure& measure : answers) {
     const Share share = measure.share();
     const auto [low, high] = share.interval();
-    object[measure.name] = {{"share", share.value()}, {"standard_error", share.standard_error()}, {"right", share.right},
-                            {"questions", share.all}, {"low", low}, {"high", high}};
+    object[measure.name] = {{"share", share.value()},
+                            {"standard_error", share.standard_error()},
+                            {"right", share.right},
+                            {"questions", share.all},
+                            {"low", low},
+                            {"high", high}};
   }
   return object;
 }
@@ -126,8 +131,11 @@ int eval_tasks(const TrainedModel& trained, const TrainedModel* beside, const st
     for (std::size_t i = 0; i < answers->size(); ++i) {
       const auto& [name, right] = (*answers)[i];
       const PairedDifference both(right, (*others)[i].right);
-      object["difference"][name] = {{"difference", both.value()}, {"standard_error", both.standard_error()}, {"questions", both.all},
-                                    {"to_right", both.to_right}, {"to_wrong", both.to_wrong}};
+      object["difference"][name] = {{"difference", both.value()},
+                                    {"standard_error", both.standard_error()},
+                                    {"questions", both.all},
+                                    {"to_right", both.to_right},
+                                    {"to_wrong", both.to_wrong}};
       if (!json) {
         print_result(fmt::format("{:<16} {:+.4f}{}  ({} of {} changed: {} to right, {} to wrong)\n", name, both.value(),
                                  error_text(both.standard_error()), both.to_right + both.to_wrong, both.all, both.to_right, both.to_wrong));

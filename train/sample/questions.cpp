@@ -65,8 +65,9 @@ Continuation encode_sample(const Tokenizer& tokenizer, const std::string& contex
     result.context.insert(result.context.begin(), *around.bos);
   } else if (result.context.empty()) {
     const auto before = around.bos ? around.bos : around.eos ? around.eos : tokenizer.separator();
-    require_input(before.has_value(), "the context is empty, and the model's tokenizer has no token that begins or ends a text: leave the "
-                                      "question out");
+    require_input(before.has_value(),
+                  "the context is empty, and the model's tokenizer has no token that begins or ends a text: leave the "
+                  "question out");
     result.context = {*before};
   }
   return result;
@@ -140,7 +141,7 @@ void choose(const Gpt& model, const Question& question, const std::vector<Contin
 /// Returns the model's greedy continuation of the prompt, or nullopt if `stop` interrupted it.
 std::optional<std::string> written_by(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
                                       const EncodedQuestion& encoded, const AskOptions& options) {
-  constexpr index kMore = 8;      // tokens beyond those of the answer, to see whether it ends
+  constexpr index kMore = 8;       // tokens beyond those of the answer, to see whether it ends
   constexpr index kRefusal = 128;  // tokens in which a refusal must occur
   const index most = std::max(std::ssize(encoded.answer) + kMore, options.refusals.empty() ? 0 : kRefusal);
   const bool ends_with_line = !question.answer.empty() && trimmed(question.answer).find('\n') == std::string::npos;
@@ -175,7 +176,8 @@ Question read_question(std::string_view json) {
   const auto answer = object.find("answer");
   if (const auto refuse = object.find("refuse"); refuse != object.end()) {
     require_input(refuse->is_boolean(), "has a JSON ", refuse->type_name(), " as \"refuse\", expected true or false");
-    require_input(choices == object.end(), "has \"refuse\" and \"choices\": only a question that the model answers in its own words can be refused");
+    require_input(choices == object.end(),
+                  "has \"refuse\" and \"choices\": only a question that the model answers in its own words can be refused");
     question.refuse = refuse->get<bool>();
   }
   if (choices == object.end()) {

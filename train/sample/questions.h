@@ -28,8 +28,8 @@ struct Question {
 
 /// Reads a line of JSONL: {"prompt", "choices": [...], "answer": NUMBER of the right one, from 0}, {"prompt", "answer": "TEXT"}, {"prompt",
 /// "refuse": true or false}, where "answer" may be added, or a sample of lm_eval (lm_eval_sample.h). Throws BadJson
-/// (train/text/json_line.h), whose message continues "FILE: line 7, ", for invalid JSON, and InputError, whose message continues "FILE: line
-/// 7 ", for any other wrong line.
+/// (train/text/json_line.h), whose message continues "FILE: line 7, ", for invalid JSON, and InputError, whose message continues "FILE:
+/// line 7 ", for any other wrong line.
 Question read_question(std::string_view json);
 
 /// Counts how often something was right.
@@ -67,7 +67,8 @@ struct Measure {
 /// The measures that apply to some question:
 /// - "choices": the choice with the highest probability is right.
 /// - "choices_per_byte": the same, but log probabilities are divided by the choice's bytes, which does not favor short choices.
-/// - "acc" and "acc_norm": the same for a sample of lm_eval, by its probability and by that divided by its characters. With a single choice,
+/// - "acc" and "acc_norm": the same for a sample of lm_eval, by its probability and by that divided by its characters. With a single
+/// choice,
 ///   "acc" is whether each of its tokens is the likeliest.
 /// - "exact_match": the text that the model writes, greedily, is the answer, apart from white space around it.
 /// - "refused", if there are texts of refusals: whether the model refuses a question that it should refuse. "answered": whether it writes
@@ -86,9 +87,9 @@ struct AskOptions {
   std::function<bool()> stop{};                // called between questions and tokens; if it returns true, there is no result
 };
 
-/// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break if the expected answer has none.
-/// A choice is encoded separately from its prompt, but a sample's context and choice together, as lm_eval does: without a template, with
-/// names of special tokens, and after the token that begins a text if the context is empty. Throws InputError, which begins with the
+/// Asks all questions. The text that the model writes ends at one of `vocabulary.ends`, and at a line break if the expected answer has
+/// none. A choice is encoded separately from its prompt, but a sample's context and choice together, as lm_eval does: without a template,
+/// with names of special tokens, and after the token that begins a text if the context is empty. Throws InputError, which begins with the
 /// question's number, if a prompt and an answer together exceed the model's context, before any question is asked.
 std::optional<Answers> ask(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary,
                            const std::vector<Question>& questions, const AskOptions& options);

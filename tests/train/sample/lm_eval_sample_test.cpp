@@ -11,13 +11,14 @@ namespace {
 using Json = nlohmann::json;
 using Indices = std::vector<index>;
 
-/// A sample in the newer form, with four choices of 2, 3, 4 and 5 characters, of which the first is the likeliest, and the last the likeliest
-/// by length.
+/// A sample in the newer form, with four choices of 2, 3, 4 and 5 characters, of which the first is the likeliest, and the last the
+/// likeliest by length.
 Json sample(const Json& target) {
   Json line = Json::parse(R"({"doc_id": 3, "doc": {}, "arguments": {}, "filtered_resps": []})");
   line["target"] = target;
   for (int i = 0; i < 4; ++i) {
-    line["arguments"]["gen_args_" + std::to_string(i)] = {{"arg_0", "Q:"}, {"arg_1", " " + std::string(static_cast<std::size_t>(i) + 1, 'b') + "é"}};
+    line["arguments"]["gen_args_" + std::to_string(i)] = {{"arg_0", "Q:"},
+                                                          {"arg_1", " " + std::string(static_cast<std::size_t>(i) + 1, 'b') + "é"}};
     line["filtered_resps"].push_back({std::to_string(-4.0 - 0.5 * i), "False"});
   }
   return line;

@@ -17,7 +17,7 @@ struct QuestionsTest : ::testing::Test {
     store.allocate(3);
     options.encode = [&](const std::string& prompt) { return tokenizer.encode(prompt); };
   }
-  std::optional<Answers> ask() const { return dikkat::ask(gpt, tokenizer, vocabulary_of(tokenizer), questions, options); }
+  std::optional<Answers> ask() const { return dikkat::ask(gpt, tokenizer, vocabulary, questions, options); }
   /// The answers by each measure.
   std::map<std::string, std::vector<bool>> by_measure() const {
     std::map<std::string, std::vector<bool>> found;
@@ -29,6 +29,7 @@ struct QuestionsTest : ::testing::Test {
   }
 
   ByteTokenizer tokenizer;
+  Vocabulary vocabulary = vocabulary_of(tokenizer);
   ParameterStore store;
   Gpt gpt;
   AskOptions options;
@@ -69,22 +70,29 @@ TEST_F(QuestionsTest, InterruptedAnywhereThereIsNoResult) {
   }
 }
 
-// The model writes the same byte again and again, since its output head is its embedding, and nothing else has much weight.
-TEST_F(QuestionsTest, RefusalsAreTextsInAnswers) {
-  questions = {read_question(R"({"prompt": "x", "refuse": true})"), read_question(R"({"prompt": "y", "refuse": true})"),
-               read_question(R"({"prompt": "x", "refuse": false})"), read_question(R"({"prompt": "y", "answer": "yy"})"),
-               read_question(R"({"prompt": "x", "choices": ["y", "z"], "answer": 0})")};
-  options.refusals = {"no", "xxx"};
+TEST_F(QuestionsTest, RefusalsAreTextsInTheFirst128Tokens) {
+  const auto written = [&](const char* prompt) {
+    return generate(gpt, vocabulary, tokenizer.encode(prompt), {.max_new_tokens = 140, .temperature = 0}).front().tokens;
+  };
+  const std::vector<Token> x = written("x"), y = written("y");
+  const auto beginning_of_x = [&](std::size_t tokens) { return tokenizer.decode({x.data(), tokens}); };
+  ASSERT_NE(x.front(), y.front());
+  questions = {
+      read_question(R"({"prompt": "x", "refuse": true})"),  read_question(R"({"prompt": "y", "refuse": true})"),
+      read_question(R"({"prompt": "x", "refuse": false})"), read_question(R"({"prompt": "y", "refuse": false})"),
+      read_question(R"({"prompt": "y", "answer": "yy"})"),  read_question(R"({"prompt": "x", "choices": ["y", "z"], "answer": 0})")};
+  options.refusals = {"no such text", beginning_of_x(128)};
   auto answers = by_measure();
   EXPECT_EQ(answers.at("refused"), (std::vector<bool>{true, false}));
-  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{false, true}));
+  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{false, true, true}));
   EXPECT_EQ(answers.at("exact_match").size(), 1U);
   EXPECT_EQ(answers.at("choices").size(), 1U);
-  questions[0].prompt = "\n";
-  questions[2].prompt = "\n";
+  options.refusals = {beginning_of_x(129)};
+  EXPECT_EQ(by_measure().at("refused"), (std::vector<bool>{false, false})) << "it ends after 128 tokens";
+  vocabulary.ends = {y.front()};
   answers = by_measure();
-  EXPECT_EQ(answers.at("refused"), (std::vector<bool>{false, false})) << "white space is no refusal";
-  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{false, true})) << "white space is no answer";
+  EXPECT_EQ(answers.at("refused"), (std::vector<bool>{false, false})) << "an empty answer is no refusal";
+  EXPECT_EQ(answers.at("answered"), (std::vector<bool>{true, false, false})) << "and no answer";
   options.refusals.clear();
   EXPECT_FALSE(by_measure().contains("answered"));
 }
