@@ -35,13 +35,15 @@ void require_fits(const Question& question, const Question& first, const AskOpti
 /// Returns " +- 0.0123", or nothing for a single question.
 std::string error_text(double error) { return std::isnan(error) ? "" : fmt::format(" +- {:.4f}", error); }
 
-void print_shares(const Answers& answers) {
+std::string table_of(const Answers& answers) {
+  std::string table;
   for (const Measure& measure : answers) {
     const Share share = measure.share();
     const auto [low, high] = share.interval();
-    print_result(fmt::format("{:<16}  {:.4f}{}  ({:.3f} to {:.3f}; {} of {})\n", measure.name, share.value(),
-                             error_text(share.standard_error()), low, high, share.right, share.all));
+    table += fmt::format("{:<16}  {:.4f}{}  ({:.3f} to {:.3f}; {} of {})\n", measure.name, share.value(),
+                         error_text(share.standard_error()), low, high, share.right, share.all);
   }
+  return table;
 }
 
 nlohmann::ordered_json object_of(const TrainedModel& trained, const Answers& answers) {
@@ -117,34 +119,23 @@ int eval_tasks(const TrainedModel& trained, const TrainedModel* beside, const st
   if (!others) {
     return 128 + stop_signal();
   }
+  std::string table = table_of(*answers);
   nlohmann::ordered_json object = object_of(trained, *answers);
-  if (!json) {
-    print_shares(*answers);
-  }
   if (beside != nullptr) {
+    table += concat("\n", beside->origin.path().string(), "\n", table_of(*others), "\ndifference\n");
     object["beside"] = object_of(*beside, *others);
-    if (!json) {
-      print_result(concat("\n", beside->origin.path().string(), "\n"));
-      print_shares(*others);
-      print_result("\ndifference\n");
-    }
     for (std::size_t i = 0; i < answers->size(); ++i) {
       const auto& [name, right] = (*answers)[i];
       const PairedDifference both(right, (*others)[i].right);
-      object["difference"][name] = {{"difference", both.value()},
-                                    {"standard_error", both.standard_error()},
-                                    {"questions", both.all},
-                                    {"to_right", both.to_right},
-                                    {"to_wrong", both.to_wrong}};
-      if (!json) {
-        print_result(fmt::format("{:<16} {:+.4f}{}  ({} of {} changed: {} to right, {} to wrong)\n", name, both.value(),
-                                 error_text(both.standard_error()), both.to_right + both.to_wrong, both.all, both.to_right, both.to_wrong));
-      }
+      const double value = both.value(), error = both.standard_error();
+      const auto& [all, to_right, to_wrong] = both;
+      table += fmt::format("{:<16} {:+.4f}{}  ({} of {} changed: {} to right, {} to wrong)\n", name, value, error_text(error),
+                           to_right + to_wrong, all, to_right, to_wrong);
+      object["difference"][name] = {
+          {"difference", value}, {"standard_error", error}, {"questions", all}, {"to_right", to_right}, {"to_wrong", to_wrong}};
     }
   }
-  if (json) {
-    print_json(object);
-  }
+  json ? print_json(object) : print_result(table);
   flush_results();
   return 0;
 }

@@ -25,22 +25,19 @@ const Json* entry(const Json* list, const char* name, std::size_t i) {
 /// Adds the context and the continuation of a request.
 void add_request(const Json& arguments, std::size_t i, Question& question) {
   const Json* const request = entry(&arguments, "gen_args_", i);
-  require_input(request != nullptr && request->type() == arguments.type(), "has an entry ", i,
-                " of \"arguments\" in another form, expected ",
+  require_input(request != nullptr && request->type() == arguments.type(), "has another form of \"arguments\" in entry ", i, ", expected ",
                 R"([["CONTEXT", "CONTINUATION"], ...] or {"gen_args_0": {"arg_0": "CONTEXT", "arg_1": "CONTINUATION"}, ...})");
   const Json* const context = entry(request, "arg_", 0);
   const Json* const text = entry(request, "arg_", 1);
   require_input(text == nullptr || !text->is_object(),
-                "is from a task in which the model writes the answer (generate_until), which lm_eval ",
-                "scores by its own filters: run it through dikkat serve, or write the questions as {\"prompt\": ..., \"answer\": ...}");
+                "is from a task in which the model writes the answer (generate_until), which lm_eval scores by its own filters: run it "
+                "through dikkat serve, or write the questions as {\"prompt\": ..., \"answer\": ...}");
   require_input(context != nullptr && text != nullptr, "has an entry ", i, " of \"arguments\" without a continuation, as in a task of ",
                 "perplexity (loglikelihood_rolling): measure the loss of its texts with --corpus");
-  require_input(request->size() == 2, "has ", request->size(),
-                " values in an entry of \"arguments\", expected a context and a continuation: ", "images are not possible");
-  require_input(context->is_string(), "has a context that is a JSON ", json_type(*context),
-                ", expected a text: log samples that use a chat ",
+  require_input(context->is_string(), "has a context that is a JSON ", json_type(*context), ", expected a text: log samples with a chat ",
                 "template with tokenizer_backend=huggingface, which writes it into the context");
-  require_input(text->is_string() && !is_nothing(*text), "has a continuation that is empty or not a text");
+  require_input(text->is_string() && !is_nothing(*text) && request->size() == 2, "has ", request->size(), " values in entry ", i,
+                " of \"arguments\", expected a context and a continuation that is not empty");
   question.contexts.push_back(context->get<std::string>());
   question.choices.push_back(text->get<std::string>());
 }
@@ -48,9 +45,8 @@ void add_request(const Json& arguments, std::size_t i, Question& question) {
 /// Returns the number of characters at the start of the choices that are not theirs: if all begin with the same white space, this is
 /// lm_eval's target_delimiter.
 std::size_t delimiter_of(const std::vector<std::string>& choices) {
-  const char first = choices.front().front();
-  return (first == ' ' || first == '\n') && std::ranges::all_of(choices, [&](const std::string& one) { return one.front() == first; }) ? 1
-                                                                                                                                       : 0;
+  const auto begin_with = [&](char c) { return std::ranges::all_of(choices, [c](const std::string& one) { return one.front() == c; }); };
+  return begin_with(' ') || begin_with('\n') ? 1 : 0;
 }
 
 /// Returns the numbers of characters of the choices, without the delimiter.

@@ -65,9 +65,7 @@ Continuation encode_sample(const Tokenizer& tokenizer, const std::string& contex
     result.context.insert(result.context.begin(), *around.bos);
   } else if (result.context.empty()) {
     const auto before = around.bos ? around.bos : around.eos ? around.eos : tokenizer.separator();
-    require_input(before.has_value(),
-                  "the context is empty, and the model's tokenizer has no token that begins or ends a text: leave the "
-                  "question out");
+    require_input(before.has_value(), "the context is empty, and no token of the tokenizer begins or ends a text: leave the question out");
     result.context = {*before};
   }
   return result;
@@ -141,8 +139,7 @@ void choose(const Gpt& model, const Question& question, const std::vector<Contin
 /// Returns the model's greedy continuation of the prompt, or nullopt if `stop` interrupted it.
 std::optional<std::string> written_by(const Gpt& model, const Tokenizer& tokenizer, const Vocabulary& vocabulary, const Question& question,
                                       const EncodedQuestion& encoded, const AskOptions& options) {
-  constexpr index kMore = 8;       // tokens beyond those of the answer, to see whether it ends
-  constexpr index kRefusal = 128;  // tokens in which a refusal must occur
+  constexpr index kMore = 8, kRefusal = 128;  // tokens after those of the answer, to see whether it ends; tokens that may have a refusal
   const index most = std::max(std::ssize(encoded.answer) + kMore, options.refusals.empty() ? 0 : kRefusal);
   const bool ends_with_line = !question.answer.empty() && trimmed(question.answer).find('\n') == std::string::npos;
   std::string text;
@@ -209,8 +206,7 @@ double Share::value() const {
 }
 
 double Share::standard_error() const {
-  const auto others = static_cast<double>(all - 1);
-  return all < 2 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(value() * (1 - value()) / others);
+  return all < 2 ? std::numeric_limits<double>::quiet_NaN() : std::sqrt(value() * (1 - value()) / static_cast<double>(all - 1));
 }
 
 std::pair<double, double> Share::interval() const {

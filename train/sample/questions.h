@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "layers/models/gpt.h"
@@ -64,15 +63,11 @@ struct Measure {
   Share share() const;
 };
 
-/// The measures that apply to some question:
-/// - "choices": the choice with the highest probability is right.
-/// - "choices_per_byte": the same, but log probabilities are divided by the choice's bytes, which does not favor short choices.
-/// - "acc" and "acc_norm": the same for a sample of lm_eval, by its probability and by that divided by its characters. With a single
-/// choice,
-///   "acc" is whether each of its tokens is the likeliest.
-/// - "exact_match": the text that the model writes, greedily, is the answer, apart from white space around it.
-/// - "refused", if there are texts of refusals: whether the model refuses a question that it should refuse. "answered": whether it writes
-///   something else, for other questions without choices.
+/// The measures that apply to some question. "choices": the likeliest choice is right. "choices_per_byte": its log probability is divided
+/// by its bytes, which does not favor short choices. "acc" and "acc_norm": the same for a sample of lm_eval, but by characters; "acc" of a
+/// single choice is whether each of its tokens is the likeliest. "exact_match": the text that the model writes, greedily, is the answer,
+/// apart from white space around it. "refused", if there are texts of refusals: the model refuses what it should. "answered": it writes
+/// something else, for other questions without choices.
 using Answers = std::vector<Measure>;
 
 /// Returns the index of the first largest log probability, each divided by a length if there are `lengths`.

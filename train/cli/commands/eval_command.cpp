@@ -448,10 +448,8 @@ standard errors and 95 % confidence intervals.)";
                "Ask the questions in this file instead: multiple choice by likelihood, and exact answers");
   command.text("--beside", a->beside, "MODEL",
                "Also ask this model, and print the difference with its error and the number of answers that changed");
-  command.repeated(
-      "--refusal", a->refusals, "TEXT",
-      "An answer with this text is a refusal: measure how many questions with \"refuse\": true are refused, and how many others "
-      "are answered");
+  command.repeated("--refusal", a->refusals, "TEXT",
+                   "Count answers with this text as refusals, for questions with \"refuse\": true, and the other answers for the others");
   command.flag("--add-bos", a->adds_begin,
                "Put the token that begins a text before each context of lm_eval's samples, as its add_bos_token=True does");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
