@@ -172,6 +172,12 @@ def spaced(random, i):
     return [(sentence(random, 2, 5), " " + text) for text in texts], gold if i % 3 == 0 else texts[gold], texts, gold
 
 
+def sentences(random, i):
+    """As blimp: two sentences without a context. The target is a number."""
+    texts = different(random, lambda: sentence(random, 1, 4) + ".", 2)
+    return [("", " " + text) for text in texts], 0, texts, 0
+
+
 def contexts(random, i):
     """As winogrande: two contexts, and one continuation as target."""
     gold, rest = int(random.randint(2)), " " + sentence(random, 1, 3) + "."
@@ -244,7 +250,7 @@ MODELS = {"a": write_model("a", 71, 3), "b": write_model("b", 72, 3)}
 
 def main():
     expected = {}
-    for task, seed, is_new in ((choices, 1, True), (spaced, 2, True), (contexts, 3, True), (words, 4, False)):
+    for task, seed, is_new in ((choices, 1, True), (spaced, 2, True), (contexts, 3, True), (words, 4, False), (sentences, 5, False)):
         random, lines, scored = np.random.RandomState(seed), [], {"a": [], "b": [], "begin": []}
         while len(lines) < QUESTIONS:
             requests, target, texts, gold = task(random, len(lines))

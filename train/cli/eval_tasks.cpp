@@ -7,13 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/chat/chat_template.h"
+#include "train/cli/chosen_template.h"
 #include "train/cli/terminal/json_output.h"
 #include "train/cli/terminal/progress.h"
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
-#include "train/data/examples/conversation_template.h"
 #include "train/sample/prompt.h"
 #include "train/sample/questions.h"
 #include "train/system/file.h"
@@ -81,8 +80,8 @@ std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<
   const Tokenizer& tokenizer = *trained.tokenizer;
   Vocabulary vocabulary = vocabulary_of(tokenizer);
   options.encode = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
-  if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto") {
-    const ChatTemplate form = conversation_template(chat, tokenizer, trained.origin.path().string(), "");
+  if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto" || !chat.jinja.empty()) {
+    const ChatTemplate form = template_of({}, trained);
     if (const auto end = form.end_token()) {
       vocabulary.ends.push_back(*end);
     }

@@ -15,8 +15,8 @@ namespace dikkat {
 /// and for one that does not fit the options or the first question.
 std::vector<Question> read_questions(const std::string& file, const AskOptions& options = {});
 
-/// Asks a GPT questions. A model trained on conversations is asked in its chat template. Returns nullopt if a signal asked the program to
-/// stop. Of the options, `refusals` and `adds_begin` count. Throws what ask() throws.
+/// Asks a GPT questions. A model that was trained on conversations, or has a chat template of its own, is asked in its template. Returns
+/// nullopt if a signal asked the program to stop. Of the options, `refusals` and `adds_begin` count. Throws what ask() throws.
 std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<Question>& questions, AskOptions options = {});
 
 /// Returns the share of right answers by each measure, with standard errors and confidence intervals.
