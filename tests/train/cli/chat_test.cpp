@@ -336,6 +336,11 @@ TEST_F(Chat, IsAskedQuestions) {
   EXPECT_NEAR(answers["exact_match"]["high"].get<double>(), 0.9055, 1e-3);
   EXPECT_NEAR(answers["exact_match"]["standard_error"].get<double>(), 0.5, 1e-12) << "of 0 and 1";
 
+  // An exported model is asked in its template too.
+  ASSERT_EQ(here.run({"export", "tuned", "--newest", "--out", "tuned.gguf"}).code, 0);
+  const Outcome exported = here.run({"eval", "tuned.gguf", "--tasks", "tasks.jsonl", "--json"});
+  EXPECT_EQ(Json::parse(exported.out, nullptr, false)["exact_match"], answers["exact_match"]) << exported.err;
+
   // Some questions should be refused.
   here.write("refusals.jsonl", R"({"prompt": "the lamp", "refuse": true}
 {"prompt": "ships", "refuse": true}
