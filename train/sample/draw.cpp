@@ -19,15 +19,20 @@ void compute_weights(std::span<const float> logits, float highest, float tempera
   });
 }
 
+/// Returns the largest logit.
+float largest_of(std::span<const float> logits) {
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
+  simd::Vec<float> largest = simd::broadcast(kNothing);
+  simd::for_vectors<float>(0, static_cast<index>(logits.size()), [&](index at, auto lanes) {
+    largest = simd::max<float>(simd::load(logits.data() + at, lanes, kNothing), largest);
+  });
+  return simd::max<float>(largest);
+}
+
 /// Returns the first of the largest logits.
 index likeliest_of(std::span<const float> logits) {
-  const auto count = static_cast<index>(logits.size());
-  simd::Vec<float> largest = simd::broadcast(-std::numeric_limits<float>::infinity());
-  simd::for_vectors<float>(0, count, [&](index at, auto lanes) {
-    largest = simd::max<float>(simd::load(logits.data() + at, lanes, -std::numeric_limits<float>::infinity()), largest);
-  });
-  const index found = std::ranges::find(logits, simd::max<float>(largest)) - logits.begin();
-  return found < count ? found : 0;
+  const index found = std::ranges::find(logits, largest_of(logits)) - logits.begin();
+  return found < std::ssize(logits) ? found : 0;
 }
 
 }  // namespace
@@ -179,19 +184,28 @@ void add_bias(std::span<float> logits, std::span<const LogitBias> bias) {
 }
 
 std::vector<std::int32_t> likeliest_tokens(std::span<const float> logits, index usable, index count) {
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(usable));
-  std::iota(ids.begin(), ids.end(), 0);
   const auto logit = [&](std::int32_t id) { return logits[static_cast<std::size_t>(id)]; };
-  const auto end = ids.begin() + std::min(count, usable);
-  std::partial_sort(ids.begin(), end, ids.end(),
-                    [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
-  ids.erase(end, ids.end());
-  std::erase_if(ids, [&](std::int32_t id) { return logit(id) == -std::numeric_limits<float>::infinity(); });
+  const auto likelier = [&](std::int32_t a, std::int32_t b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; };
+  // A heap of the likeliest ids so far, whose front is the least likely of them: few of the other ids enter it.
+  std::vector<std::int32_t> ids;
+  float least = -std::numeric_limits<float>::infinity();
+  for (std::int32_t id = 0; id < usable && count > 0; ++id) {
+    if (logit(id) > least) {
+      if (std::ssize(ids) == count) {
+        std::ranges::pop_heap(ids, likelier);
+        ids.pop_back();
+      }
+      ids.push_back(id);
+      std::ranges::push_heap(ids, likelier);
+      least = std::ssize(ids) == count ? logit(ids.front()) : least;
+    }
+  }
+  std::ranges::sort_heap(ids, likelier);
   return ids;
 }
 
 double log_sum_exp(std::span<const float> logits) {
-  const float highest = *std::max_element(logits.begin(), logits.end());
+  const float highest = largest_of(logits);
   double total = 0;
   simd::for_vectors<float>(0, static_cast<index>(logits.size()), [&](index at, auto lanes) {
     const float nothing = -std::numeric_limits<float>::infinity();

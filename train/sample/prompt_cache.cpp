@@ -14,9 +14,32 @@ struct Chunk {
   Chunk* parent = nullptr;  // null: it begins the prompt
   std::vector<Token> tokens;
   KeyValueCache keys_and_values;
+  std::optional<PromptScores> scores{};  // those of its tokens
   std::vector<Chunk*> children{};
   std::int64_t used = 0;  // the index of its last use
+
+  /// Returns whether it has all that these scores need of it.
+  bool has_scores_for(const PromptScores& wanted) const {
+    return scores && scores->usable == wanted.usable && scores->alternatives >= wanted.alternatives;
+  }
 };
+
+/// Appends the scores of a chunk, which may have more alternatives.
+void append(const PromptScores& chunk, PromptScores& to) {
+  for (const ScoredToken& one : chunk.tokens) {
+    ScoredToken& added = to.tokens.emplace_back(one);
+    added.likeliest.resize(std::min(added.likeliest.size(), static_cast<std::size_t>(to.alternatives)));
+  }
+  to.last = chunk.last;
+}
+
+/// Returns the scores of the last chunk of these.
+PromptScores last_chunk_of(const PromptScores& all) {
+  return {.usable = all.usable,
+          .alternatives = all.alternatives,
+          .tokens = {all.tokens.end() - PromptCache::kChunk, all.tokens.end()},
+          .last = all.last};
+}
 
 }  // namespace
 
@@ -27,26 +50,29 @@ class PromptCache::Tree {
         most_(std::max<index>((options.positions == 0 ? model.config().block_size : options.positions) / kChunk, 0)),
         config_(model.config()) {}
 
-  index extend(const Gpt& model, std::span<const Token> context, KeyValueCache& to) {
+  index extend(const Gpt& model, std::span<const Token> context, KeyValueCache& to, PromptScores* scores) {
     const index begin = to.length();
     const index last = (std::ssize(context) - 1) / kChunk * kChunk;  // leaves at least one token to read
     Chunk* parent = nullptr;
     ++uses_;
     for (index at = 0; at < last; at += kChunk) {
       Chunk* next = find(model, parent, chunk_at(context, at));
-      if (next == nullptr) {
+      if (next == nullptr || (at >= begin && scores != nullptr && !next->has_scores_for(*scores))) {
         break;
       }
       next->used = uses_;
       if (at >= begin) {
         to.append_positions(0, next->keys_and_values, 0, 0, kChunk);
+        if (scores != nullptr) {
+          append(*next->scores, *scores);
+        }
       }
       parent = next;
     }
     return to.length() - begin;
   }
 
-  void add(const Gpt& model, std::span<const Token> context, const KeyValueCache& from) {
+  void add(const Gpt& model, std::span<const Token> context, const KeyValueCache& from, const PromptScores* scores) {
     const index end = std::min(std::ssize(context), from.length()) / kChunk * kChunk;
     Chunk* parent = nullptr;
     ++uses_;
@@ -63,7 +89,11 @@ class PromptCache::Tree {
         next->tokens.assign(tokens.begin(), tokens.end());
         next->keys_and_values.clear();
         next->keys_and_values.append_positions(0, from, 0, at, kChunk);
+        next->scores.reset();
         children_of(parent).push_back(next);
+      }
+      if (scores != nullptr && at + kChunk == std::ssize(scores->tokens) && !next->has_scores_for(*scores)) {
+        next->scores = last_chunk_of(*scores);
       }
       next->used = uses_;
       parent = next;
@@ -119,6 +149,11 @@ class PromptCache::Tree {
   std::int64_t uses_ = 0;
 };
 
+std::size_t prompt_score_bytes(const TransformerConfig& model, index positions, index parts) {
+  constexpr std::size_t kOfAToken = sizeof(ScoredToken) + kMostAlternatives * sizeof(std::pair<Token, double>);
+  return static_cast<std::size_t>(positions) * kOfAToken + static_cast<std::size_t>(parts * model.vocab_size) * sizeof(float);
+}
+
 PromptCache::PromptCache(const Gpt& model, const Options& options) : tree_(std::make_unique<Tree>(model, options)) {}
 PromptCache::PromptCache(PromptCache&&) noexcept = default;
 PromptCache& PromptCache::operator=(PromptCache&&) noexcept = default;
@@ -126,14 +161,15 @@ PromptCache::~PromptCache() = default;
 
 std::size_t PromptCache::bytes(const TransformerConfig& model, const Options& options) {
   const index positions = (options.positions == 0 ? model.block_size : options.positions) / kChunk * kChunk;
-  return key_value_bytes(model, positions, options.cache.value_or(DType::f32));
+  const std::size_t scores = options.scores_prompts ? prompt_score_bytes(model, positions, positions / kChunk) : 0;
+  return key_value_bytes(model, positions, options.cache.value_or(DType::f32)) + scores;
 }
 
-index PromptCache::extend(const Gpt& model, std::span<const Token> context, KeyValueCache& keys_and_values) {
-  return tree_->extend(model, context, keys_and_values);
+index PromptCache::extend(const Gpt& model, std::span<const Token> context, KeyValueCache& keys_and_values, PromptScores* scores) {
+  return tree_->extend(model, context, keys_and_values, scores);
 }
-void PromptCache::add(const Gpt& model, std::span<const Token> context, const KeyValueCache& keys_and_values) {
-  tree_->add(model, context, keys_and_values);
+void PromptCache::add(const Gpt& model, std::span<const Token> context, const KeyValueCache& keys_and_values, const PromptScores* scores) {
+  tree_->add(model, context, keys_and_values, scores);
 }
 index PromptCache::positions() const { return tree_->count() * kChunk; }
 index PromptCache::most_positions() const { return tree_->most() * kChunk; }

@@ -21,6 +21,13 @@ void check(const SampleRequest& request) {
   for (const Token token : request.prompt) {
     require(0 <= token && token < width, "sample: the prompt has token ", token, ", expected 0 to ", width - 1);
   }
+  if (request.prompt_alternatives) {
+    const index most = request.model->config().block_size;
+    require_input(0 <= *request.prompt_alternatives && *request.prompt_alternatives <= kMostAlternatives, "sample: ",
+                  *request.prompt_alternatives, " alternatives of a prompt's tokens, expected 0 to ", kMostAlternatives);
+    require_input(std::ssize(request.prompt) <= most, "sample: scores of a prompt of ", request.prompt.size(),
+                  " tokens, expected at most the model's context of ", most);
+  }
   const Vocabulary& vocabulary = request.vocabulary;
   const auto is_usable = [&](Token token) { return 0 <= token && token < vocabulary.size; };
   for (const auto& [token, bias] : request.options.logit_bias) {

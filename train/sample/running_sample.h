@@ -12,12 +12,17 @@ namespace dikkat {
 /// A sample that is being generated: its text, and how its next token is drawn.
 class RunningSample {
  public:
-  /// Returns the request must be valid, see check(). Its text begins with the prompt. The model reads only the end of a prompt that is
-  /// longer than a context.
+  /// The request must be valid, see check(). Its text begins with the prompt. The model reads only the end of a prompt that is longer than
+  /// a context.
   RunningSample(index number, SampleRequest request);
 
   index number() const { return number_; }
   const Gpt& model() const { return *request_.model; }
+  index usable_ids() const { return request_.vocabulary.size; }
+  /// Returns SampleRequest::prompt_alternatives.
+  std::optional<index> prompt_alternatives() const { return request_.prompt_alternatives; }
+  /// Returns whether it draws tokens. If not, it ends with its prompt.
+  bool draws() const { return request_.options.max_new_tokens > 0; }
   /// Returns the tokens that the model reads. Their positions count from the first.
   std::span<const Token> context() const { return std::span(text_).subspan(static_cast<std::size_t>(begin_)); }
   /// Drops the oldest quarter of a context that is longer than the model's. Returns the number of tokens that it dropped.

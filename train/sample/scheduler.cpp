@@ -1,6 +1,7 @@
 #include "train/sample/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -32,11 +33,13 @@ struct Stream {
   index prompt_cached = 0;          // tokens of the sample's prompt that were not read for it
   std::int64_t left = 0;            // when its last sample ended, counted in ends
 
+  PromptScores scores{};  // those of a prompt that is being read, if its sample asks for them
+
   // The prompt whose keys and values lie here, starting at the first position.
   const Gpt* model = nullptr;
   std::vector<Token> prompt{};         // the part of it that is in a context
   bool has_prompt = false;             // whether it has been read, and is kept
-  std::vector<float> prompt_logits{};  // (V): the logits after the prompt
+  std::vector<float> prompt_logits{};  // (V): the logits after the prompt, if it has been read
 
   bool is_free() const { return need == Need::nothing; }
   bool is_of(const Gpt& of, std::span<const Token> context) const { return model == &of && std::ranges::equal(prompt, context); }
@@ -60,7 +63,8 @@ struct Size {
 
 class Scheduler::State {
  public:
-  State(const Gpt& model, const Options& options) : size_(model), cache_(model.cache_type(options.cache)), prompts_(options.prompts) {
+  State(const Gpt& model, const Options& options)
+      : size_(model), cache_(model.cache_type(options.cache)), prompts_(options.prompts), scores_prompts_(options.scores_prompts) {
     require(options.streams >= 1, "sample: ", options.streams, " streams, expected 1 or more");
     require(prompts_ == nullptr || prompts_->dtype() == cache_, "sample: prompts are kept as ",
             prompts_ == nullptr ? cache_ : prompts_->dtype(), ", expected ", cache_, ", as keys and values of samples");
@@ -77,7 +81,8 @@ class Scheduler::State {
     require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
             " columns of keys, contexts of ", size.context, " and ", size.vocabulary,
             " tokens, expected one like the scheduler's: ", size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
-    if (request.options.max_new_tokens == 0) {
+    require(scores_prompts_ || !request.prompt_alternatives, "sample: a request for the scores of a prompt, expected none without scores_prompts");
+    if (request.options.max_new_tokens == 0 && !request.prompt_alternatives) {
       ended_.push_back({.number = next_, .ending = Ending::length});
       return next_++;
     }
@@ -99,6 +104,7 @@ class Scheduler::State {
 
   std::span<const Event> step() {
     events_ = std::exchange(ended_, {});
+    given_.clear();
     // Read a chunk of a prompt or the last tokens, in turn, if there are any.
     for (Stream& one : streams_) {
       const index dropped = one.need == Need::token ? one.sample->drop_oldest() : 0;
@@ -119,7 +125,7 @@ class Scheduler::State {
     const bool has_tokens = std::ranges::any_of(streams_, [](const Stream& one) { return one.need == Need::token; });
     is_turn_of_prompts_ = !reading_.empty() && (is_turn_of_prompts_ || !has_tokens);
     if (is_turn_of_prompts_) {
-      read_chunk();
+      read_chunks();
     } else if (has_tokens) {
       read_tokens();
     }
@@ -195,9 +201,13 @@ class Scheduler::State {
   void begin(Stream& stream, RunningSample sample) {
     const auto context = sample.context();
     const Gpt& model = sample.model();
-    // Look for a stream that has read the prompt, or is reading it.
-    const auto has = [&](const Stream& one) { return one.has_prompt && one.is_of(model, context); };
-    const auto reads = [&](const Stream& one) { return one.reads_prompt() && one.is_of(model, context); };
+    // Look for a stream that has read the prompt, or is reading it. Those with scores read it by themselves.
+    const bool is_scored = sample.prompt_alternatives().has_value();
+    const auto has = [&](const Stream& one) { return !is_scored && one.has_prompt && one.is_of(model, context); };
+    const auto reads = [&](const Stream& one) {
+      return !is_scored && one.reads_prompt() && !one.sample->prompt_alternatives() && one.is_of(model, context);
+    };
+    stream.scores = {.usable = sample.usable_ids(), .alternatives = sample.prompt_alternatives().value_or(0)};
     Stream* with = has(stream) ? &stream : find(has);
     Stream* reader = with == nullptr ? find(reads) : nullptr;
     if (with == nullptr) {
@@ -245,26 +255,156 @@ class Scheduler::State {
     to.draws_after_prompt = true;  // logits of the last step may still be in use
   }
 
-  /// Reads a chunk of the context that has waited longest.
-  void read_chunk() {
-    Stream& one = *reading_.front();
-    const bool is_prompt = one.reads_prompt();
-    bool is_last = false;
+  /// The next chunk of a sample's context.
+  struct Part {
+    Stream* stream;
+    std::span<const Token> tokens{};
+    bool is_prompt = false, is_scored = false;
+    bool is_last = false;  // of the context
+
+    const Gpt& model() const { return stream->sample->model(); }
+    /// Returns whether the model draws from the logits after the chunk.
+    bool is_drawn_from() const { return is_last && stream->sample->draws(); }
+  };
+
+  /// Reads the chunk that has waited longest, and chunks of others that fit into its pass.
+  void read_chunks() {
+    std::vector<Part> parts;
+    for (Stream* one : std::vector(reading_.begin(), reading_.end())) {
+      try {
+        if (parts.empty() || may_join(parts, *one)) {
+          const Part part = next_part(*one);
+          if (parts.empty() || fits(parts, part)) {
+            parts.push_back(part);
+          }
+        }
+      } catch (const std::exception&) {
+        fail_sample(*one, std::current_exception());
+      }
+    }
+    std::vector<ModelPasses::Chunk> chunks;
+    for (const Part& part : parts) {
+      const bool is_drawn_from = part.is_drawn_from();
+      chunks.push_back({part.tokens, &part.stream->keys_and_values, is_drawn_from ? logits_of(*part.stream) : std::span<float>{}});
+    }
+    std::span<const char> is_nan;
     try {
-      is_last = read_chunk_of(one, is_prompt);
+      is_nan = parts.empty() ? is_nan : passes_.read_chunks(parts.front().model(), chunks, parts.front().is_scored);
     } catch (const std::exception&) {
-      fail_sample(one, std::current_exception());
+      for (const Part& part : parts) {
+        fail_sample(*part.stream, std::current_exception());
+      }
       return;
     }
-    reading_.pop_front();
-    if (!is_last) {
-      reading_.push_back(&one);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      try {
+        require_numbers(is_nan[i] == 0);
+        take(parts[i], static_cast<index>(i));
+      } catch (const std::exception&) {
+        fail_sample(*parts[i].stream, std::current_exception());
+      }
+    }
+  }
+
+  static void require_numbers(bool are_numbers) {
+    if (!are_numbers) {
+      throw ModelPasses::nan_error();
+    }
+  }
+
+  /// Returns the next chunk of a context, after those that are known from earlier prompts.
+  Part next_part(Stream& one) {
+    const auto context = one.sample->context();
+    Part part{.stream = &one, .is_prompt = one.reads_prompt()};
+    part.is_scored = part.is_prompt && one.sample->prompt_alternatives();
+    if (prompts_ != nullptr && part.is_prompt) {
+      const index cached = prompts_->extend(one.sample->model(), context, one.keys_and_values, part.is_scored ? &one.scores : nullptr);
+      prompt_tokens_cached_ += cached;
+      one.prompt_cached += cached;
+    }
+    const auto begin = static_cast<std::size_t>(one.keys_and_values.length());
+    part.tokens = context.subspan(begin, std::min(static_cast<std::size_t>(PromptCache::kChunk), context.size() - begin));
+    part.is_last = begin + part.tokens.size() == context.size();
+    return part;
+  }
+
+  /// Returns whether a chunk of this stream may fit into a pass, as far as that does not depend on the chunk.
+  static bool may_join(const std::vector<Part>& parts, const Stream& one) {
+    const Part& first = parts.front();
+    const index size = std::ssize(first.tokens);
+    return &one.sample->model() == &first.model() && size > ModelPasses::kMostRows && (std::ssize(parts) + 1) * size <= PromptCache::kChunk;
+  }
+  /// Returns whether a chunk fits into a pass, filled up to the longest one, with at most kChunk tokens.
+  bool fits(const std::vector<Part>& parts, const Part& part) const {
+    const Part& first = parts.front();
+    const index begin = part.stream->keys_and_values.length(), size = std::ssize(part.tokens);
+    index longest = size;
+    for (const Part& one : parts) {
+      longest = std::max(longest, std::ssize(one.tokens));
+    }
+    return part.is_scored == first.is_scored && begin == first.stream->keys_and_values.length() && size > ModelPasses::kMostRows &&
+           (std::ssize(parts) + 1) * longest <= PromptCache::kChunk && begin + longest <= size_.context;
+  }
+
+  /// Takes the results of a chunk that was read as number `i` of its pass.
+  void take(const Part& part, index i) {
+    Stream& one = *part.stream;
+    prompt_tokens_read_ += std::ssize(part.tokens);
+    if (part.is_scored) {
+      score(part, i);
+    }
+    if (prompts_ != nullptr && part.is_prompt && std::ssize(part.tokens) == PromptCache::kChunk) {
+      prompts_->add(part.model(), one.sample->context(), one.keys_and_values, part.is_scored ? &one.scores : nullptr);
+    }
+    const auto at = std::ranges::find(reading_, &one);
+    if (!part.is_last) {
+      std::rotate(at, at + 1, reading_.end());
       return;
     }
-    if (is_prompt) {
-      one.has_prompt = true;
-    }
+    reading_.erase(at);
     one.need = Need::draw;
+    if (part.is_scored) {
+      give_scores(one);
+    } else if (part.is_prompt) {
+      one.prompt_logits.assign(logits_of(one).begin(), logits_of(one).end());
+      one.has_prompt = true;
+      share_prompt(one);
+    }
+  }
+
+  /// Adds the scores of the tokens of a chunk, which is number `i` of its pass.
+  void score(const Part& part, index i) {
+    PromptScores& scores = part.stream->scores;
+    const std::size_t begin = scores.tokens.size(), count = part.tokens.size();
+    scores.tokens.resize(begin + count);
+    parallel_for(static_cast<index>(count), Work::elements(static_cast<index>(4 * count) * size_.vocabulary), [&](index at) {
+      const Token token = part.tokens[static_cast<std::size_t>(at)];
+      ScoredToken& scored = scores.tokens[begin + static_cast<std::size_t>(at)];
+      if (begin == 0 && at == 0) {
+        scored.token = token;
+        return;
+      }
+      const std::span<const float> logits = at == 0 ? std::span<const float>(scores.last) : passes_.logits_after(i, at - 1);
+      scored = score_token(logits, token, scores.usable, scores.alternatives);
+      require_numbers(!std::isnan(*scored.log_probability));
+    });
+    const auto last = passes_.logits_after(i, static_cast<index>(count) - 1);
+    scores.last.assign(last.begin(), last.end());
+  }
+
+  /// Reports the scores of a prompt that has been read, and its sample's end if it draws nothing.
+  void give_scores(Stream& one) {
+    const index number = one.sample->number();
+    const std::vector<ScoredToken>& scores = given_.emplace_back(std::move(one.scores.tokens));
+    events_.push_back({.number = number, .prompt_scores = scores, .prompt_cached = one.prompt_cached});
+    if (!one.sample->draws()) {
+      events_.push_back({.number = number, .ending = Ending::length});
+      leave(one);
+    }
+  }
+
+  /// Gives the prompt that a stream has read to those that wait for it.
+  void share_prompt(const Stream& one) {
     for (Stream& other : streams_) {
       if (other.need == Need::leader && other.leader == &one) {
         try {
@@ -274,29 +414,6 @@ class Scheduler::State {
         }
       }
     }
-  }
-
-  /// Reads a chunk of a sample's context. Returns whether it was the last one.
-  bool read_chunk_of(Stream& one, bool is_prompt) {
-    const Gpt& model = one.sample->model();
-    const auto context = one.sample->context();
-    if (prompts_ != nullptr && is_prompt) {
-      const index cached = prompts_->extend(model, context, one.keys_and_values);
-      prompt_tokens_cached_ += cached;
-      one.prompt_cached += cached;
-    }
-    const auto begin = static_cast<std::size_t>(one.keys_and_values.length());
-    const std::size_t count = std::min(static_cast<std::size_t>(PromptCache::kChunk), context.size() - begin);
-    const bool is_last = begin + count == context.size();
-    passes_.read(model, context.subspan(begin, count), one.keys_and_values, is_last ? logits_of(one) : std::span<float>{});
-    prompt_tokens_read_ += static_cast<index>(count);
-    if (prompts_ != nullptr && is_prompt && count == PromptCache::kChunk) {
-      prompts_->add(model, context, one.keys_and_values);
-    }
-    if (is_last && is_prompt) {
-      one.prompt_logits.assign(logits_of(one).begin(), logits_of(one).end());
-    }
-    return is_last;
   }
 
   /// Reads the last token of all samples that have one more, in passes of one model.
@@ -448,6 +565,7 @@ class Scheduler::State {
   const Size size_;
   const DType cache_;
   PromptCache* prompts_;
+  const bool scores_prompts_;
   ModelPasses passes_;
   std::vector<Stream> streams_;
   std::vector<float> logits_;  // (streams, V): the logits that the last tokens were drawn from
@@ -455,8 +573,9 @@ class Scheduler::State {
   std::deque<Stream*> reading_;  // streams that need chunks, in turn
   bool is_turn_of_prompts_ = true;
   std::vector<ModelPasses::Row> rows_;
-  std::vector<Event> events_;  // the events of the last step
-  std::vector<Event> ended_;   // the ends for the next step
+  std::vector<Event> events_;                    // the events of the last step
+  std::vector<std::vector<ScoredToken>> given_;  // the scores in these events
+  std::vector<Event> ended_;                     // the ends for the next step
   index next_ = 0;             // the number of the next request
   std::int64_t leavings_ = 0;
   index prompt_tokens_read_ = 0, prompt_tokens_cached_ = 0;
@@ -478,7 +597,13 @@ std::size_t Scheduler::bytes(const TransformerConfig& model, const Options& opti
   // Count logits after the last token, after the prompt, and after penalties; weights and ids of drawing; and tokens of the text.
   constexpr std::size_t kOfAToken = 3 * sizeof(float) + sizeof(float) + sizeof(index) + sizeof(Token) + 1;
   const std::size_t stream = key_value_bytes(model, model.block_size, dtype) + kOfAToken * static_cast<std::size_t>(model.vocab_size);
-  return static_cast<std::size_t>(options.streams) * stream + key_value_bytes(model, before, dtype);
+  const std::size_t all = static_cast<std::size_t>(options.streams) * stream + key_value_bytes(model, before, dtype);
+  if (!options.scores_prompts) {
+    return all;
+  }
+  // Count the scores of prompts, and the logits after all tokens of a pass.
+  return all + prompt_score_bytes(model, options.streams * model.block_size, options.streams) +
+         static_cast<std::size_t>(PromptCache::kChunk * model.vocab_size) * sizeof(float);
 }
 
 index Scheduler::add(SampleRequest request) { return state_->add(std::move(request)); }

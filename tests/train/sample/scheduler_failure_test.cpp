@@ -62,7 +62,7 @@ std::map<index, Outcome> run(Scheduler& scheduler) {
   while (!scheduler.is_idle()) {
     for (const Scheduler::Event& event : scheduler.step()) {
       Outcome& outcome = outcomes[event.number];
-      if (!event.ending) {
+      if (event.has_token()) {
         outcome.tokens.push_back(event.token);
         continue;
       }
@@ -99,6 +99,33 @@ TEST(SchedulerFailure, EndsOnlySamplesWhoseLogitsAreNan) {
       EXPECT_EQ(outcome.ending, Ending::interrupted);
       EXPECT_TRUE(testing::names(outcome.failure, {"logits", "NaN"}));
     }
+  }
+}
+
+TEST(SchedulerFailure, EndsOnlyThePromptOfAPassWhoseScoresAreNan) {
+  const BrokenModel model;
+  for (const bool draws : {false, true}) {
+    Scheduler scheduler(model.gpt, {.streams = 3, .scores_prompts = true});
+    for (int i = 0; i < 3; ++i) {  // they are read in one pass
+      std::vector<Token> prompt(30, 3);
+      prompt[20] = i == 1 ? kBroken : Token{4};
+      SampleRequest one = model.request(prompt, draws ? 2 : 0);
+      one.prompt_alternatives = 1;
+      scheduler.add(one);
+    }
+    std::map<index, index> scores;
+    std::map<index, std::string> failures;
+    while (!scheduler.is_idle()) {
+      for (const Scheduler::Event& event : scheduler.step()) {
+        scores[event.number] += std::ssize(event.prompt_scores);
+        if (event.failure) {
+          failures[event.number] = testing::error_of([&] { std::rethrow_exception(event.failure); });
+        }
+      }
+    }
+    EXPECT_EQ(scores, (std::map<index, index>{{0, 30}, {1, 0}, {2, 30}}));
+    ASSERT_EQ(failures.size(), 1U);
+    EXPECT_TRUE(testing::names(failures.at(1), {"logits", "NaN"}));
   }
 }
 

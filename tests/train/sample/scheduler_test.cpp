@@ -1,8 +1,6 @@
 #include "train/sample/scheduler.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "autograd/base/parallel.h"
 #include "tests/support/compare.h"
 #include "tests/support/throws.h"
+#include "tests/train/sample/running_scheduler.h"
 #include "train/sample/prompt_cache.h"
 
 namespace dikkat {
@@ -21,103 +20,6 @@ namespace {
 
 using testing::error_of;
 using testing::names;
-
-constexpr index kStreamedTokens = 20;
-const Vocabulary kAll{.size = kStreamedTokens};
-
-struct StreamedModel {
-  ParameterStore store;
-  Gpt gpt;
-
-  explicit StreamedModel(const TransformerConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
-    store.allocate(seed);
-    for (ParameterStore::Entry* entry : store.entries()) {
-      for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 8;
-      }
-    }
-  }
-};
-
-constexpr TransformerConfig kGpt{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 400, .vocab_size = kStreamedTokens};
-constexpr TransformerConfig kLlama{.n_layer = 2,
-                                   .n_head = 4,
-                                   .n_kv_head = 2,
-                                   .n_embd = 32,
-                                   .block_size = 400,
-                                   .vocab_size = kStreamedTokens,
-                                   .bias = false,
-                                   .positions = Positions::rope,
-                                   .norm = NormKind::rms_norm,
-                                   .activation = Activation::silu,
-                                   .gated = true};
-
-/// A text that depends on `which`.
-std::vector<Token> text(index size, index which) {
-  std::vector<Token> tokens;
-  for (index i = 0; i < size; ++i) {
-    tokens.push_back(static_cast<Token>((i * i / 3 + which * (i + 7) + i / 11) % kStreamedTokens));
-  }
-  return tokens;
-}
-
-SampleRequest request(const StreamedModel& model, std::vector<Token> prompt, index tokens, std::uint64_t seed = 1) {
-  return {.model = &model.gpt,
-          .vocabulary = kAll,
-          .prompt = std::move(prompt),
-          .options = {.max_new_tokens = tokens, .temperature = 1, .seed = seed}};
-}
-
-struct StreamedAnswer {
-  std::vector<Token> tokens{};
-  std::vector<float> logits{};
-  std::optional<Ending> ending{};
-  std::vector<index> steps{};  // in which its tokens came
-
-  /// Without the steps.
-  bool operator==(const StreamedAnswer& other) const { return tokens == other.tokens && logits == other.logits && ending == other.ending; }
-};
-
-/// A scheduler whose answers are collected.
-struct Running {
-  Scheduler scheduler;
-  std::map<index, StreamedAnswer> answers{};
-  index steps = 0;
-
-  Running(const StreamedModel& model, const Scheduler::Options& options) : scheduler(model.gpt, options) {}
-
-  index add(SampleRequest request) { return scheduler.add(std::move(request)); }
-  void step() {
-    ++steps;
-    index last = -1;
-    for (const Scheduler::Event& event : scheduler.step()) {
-      EXPECT_GE(event.number, last) << "events come in the order of numbers";
-      last = event.number;
-      StreamedAnswer& answer = answers[event.number];
-      EXPECT_FALSE(answer.ending) << "an end is the last event";
-      if (event.ending) {
-        EXPECT_TRUE(event.logits.empty());
-        answer.ending = event.ending;
-        continue;
-      }
-      answer.tokens.push_back(event.token);
-      answer.logits.insert(answer.logits.end(), event.logits.begin(), event.logits.end());
-      answer.steps.push_back(steps);
-    }
-  }
-  void finish() {
-    while (!scheduler.is_idle()) {
-      step();
-    }
-  }
-};
-
-StreamedAnswer alone(const StreamedModel& model, const SampleRequest& one, std::optional<DType> cache = {}) {
-  Running running(model, {.streams = 1, .cache = cache});
-  running.add(one);
-  running.finish();
-  return running.answers[0];
-}
 
 // An answer's bits depend neither on its neighbors nor on when they come, nor on what is cached, nor on threads.
 void expect_the_same_bits_beside_any_others(const TransformerConfig& config, std::optional<DType> cache = {}) {
@@ -451,6 +353,12 @@ TEST(Scheduler, PlansItsMemory) {
   large.block_size = 3000;
   EXPECT_EQ(2 * Scheduler::bytes(large, {.streams = 1}) - Scheduler::bytes(large, {.streams = 2}), key_value_bytes(c, 2048, DType::f32));
   EXPECT_EQ(PromptCache::bytes(c, {.positions = 300}), key_value_bytes(c, 256, DType::f32));
+  // Scores take memory too: of each token of a context, and logits.
+  const std::size_t scores = prompt_score_bytes(c, 400, 1), logits = sizeof(float) * PromptCache::kChunk * kStreamedTokens;
+  EXPECT_EQ(scores, 400 * (sizeof(ScoredToken) + kMostAlternatives * sizeof(std::pair<Token, double>)) + sizeof(float) * kStreamedTokens);
+  EXPECT_EQ(Scheduler::bytes(c, {.streams = 3, .scores_prompts = true}), of(3) + 3 * scores + logits);
+  EXPECT_EQ(PromptCache::bytes(c, {.positions = 300, .scores_prompts = true}),
+            key_value_bytes(c, 256, DType::f32) + prompt_score_bytes(c, 256, 2));
 }
 
 TEST(PromptCache, KeepsSeveralConversations) {

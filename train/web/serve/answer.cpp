@@ -2,71 +2,98 @@
 
 #include <algorithm>
 
-#include "train/sample/draw.h"
 #include "train/sample/prompt.h"
-#include "train/text/utf8.h"
 #include "train/web/serve/served_chat.h"
 
 namespace dikkat::serve {
 namespace {
 
-/// Returns the request for the sample of the first choice.
-SampleRequest sample_for(const Job& job) {
+/// Returns the ids that may be drawn for an answer, and those that end it.
+Vocabulary vocabulary_for(const Job& job) {
   const ServedModel& model = job.model();
-  const ApiRequest& request = job.request();
-  SampleRequest sample{
-      .model = &model.gpt, .vocabulary = vocabulary_of(model.tokenizer), .prompt = job.prompt(), .options = request.options};
-  sample.options.max_new_tokens = most_tokens(model, request, std::ssize(job.prompt()));
-  sample.options.seed = request.seed.value().bits;
-  if (request.endpoint == Endpoint::chat) {
-    std::vector<Token> marks = marks_of(model, request.tools.choice != ToolChoice::none);
+  Vocabulary vocabulary = vocabulary_of(model.tokenizer);
+  if (job.request().endpoint == Endpoint::chat) {
+    std::vector<Token> marks = marks_of(model, job.request().tools.choice != ToolChoice::none);
     if (const auto end = model.form->end_token()) {
-      sample.vocabulary.ends.push_back(*end);
+      vocabulary.ends.push_back(*end);
       marks.push_back(*end);
     }
-    std::erase_if(sample.vocabulary.suppressed, [&](Token token) { return std::ranges::find(marks, token) != marks.end(); });
+    std::erase_if(vocabulary.suppressed, [&](Token token) { return std::ranges::find(marks, token) != marks.end(); });
   }
-  return sample;
+  return vocabulary;
 }
 
-/// Returns the token before the text of an answer. An answer to a conversation is a text of its own. One that must match a grammar has all
-/// of its bytes, because the grammar counts them.
-std::optional<Token> token_before(const Job& job) {
+/// Returns the token before the text of an answer to a prompt. An answer to a conversation is a text of its own. One that must match a
+/// grammar has all of its bytes, because the grammar counts them.
+std::optional<Token> token_before(const Job& job, const std::vector<Token>& prompt) {
   const ApiRequest& request = job.request();
   if (request.structure.kind != StructuredRequest::Kind::any) {
-    return job.prompt().back();
+    return prompt.back();
   }
-  return request.endpoint == Endpoint::chat ? std::nullopt : token_before_text(job.model().tokenizer, job.prompt());
+  return request.endpoint == Endpoint::chat ? std::nullopt : token_before_text(job.model().tokenizer, prompt);
 }
 
-index count_of_characters(const std::string& text) {
-  index count = 0;
-  for (std::size_t at = 0; at < text.size(); ++count) {
-    at += static_cast<std::size_t>(utf8::decode(text, static_cast<index>(at)).bytes);
+/// Returns the text of a prompt that comes before the answer.
+std::string echo_of(const Job& job, std::size_t prompt) {
+  if (!job.request().echo) {
+    return {};
   }
-  return count;
+  const ApiPrompt& asked = job.request().prompts[prompt];
+  return asked.tokens ? job.model().tokenizer.decode(*asked.tokens) : asked.text;
+}
+
+/// Returns the scores of a prompt's tokens, with offsets in its echo. A token that begins every text may not be part of it, so offsets
+/// count from its end.
+std::vector<TokenScore> scores_in(const std::string& echo, std::span<const ScoredToken> tokens, const Tokenizer& tokenizer) {
+  std::vector<TokenScore> scores;
+  std::optional<Token> before;
+  index at = 0;
+  for (const ScoredToken& one : tokens) {
+    TokenScore& score = scores.emplace_back(with_texts(one, tokenizer, before));
+    score.offset = at;
+    at += count_of_characters(score.text);
+    before = one.token;
+  }
+  const index more = at - count_of_characters(echo);
+  for (TokenScore& score : scores) {
+    score.offset = std::max<index>(score.offset - more, 0);
+  }
+  return scores;
 }
 
 }  // namespace
 
-Answer::Answer(Job& job) : job_(job), sample_(sample_for(job)) {
+Answer::Answer(Job& job) : job_(job), vocabulary_(vocabulary_for(job)) {
   const ApiRequest& request = job.request();
-  const std::string echo = request.echo ? request.prompt : "";
-  for (index choice = 0; choice < request.options.num_samples; ++choice) {
-    ChoiceText& text = texts_.emplace_back(choice, job.model().tokenizer, token_before(job), request.stops, count_of_characters(echo));
-    if (auto reader = reader_of(job.model(), request, job.prompt())) {
+  for (index choice = 0; choice < job.choices(); ++choice) {
+    const std::vector<Token>& prompt = job.prompts()[job.prompt_of(choice)];
+    const std::string echo = echo_of(job, job.prompt_of(choice));
+    ChoiceText& text =
+        texts_.emplace_back(choice, job.model().tokenizer, token_before(job, prompt), request.stops, count_of_characters(echo));
+    if (auto reader = reader_of(job.model(), request, prompt)) {
       text.set_reader(*std::move(reader));
     }
     if (request.reasoning.is_hidden) {
       text.hide_reasoning();
     }
-    give({.choice = choice, .text = echo});
+    if (!request.scores_prompts()) {
+      give({.choice = choice, .text = echo});
+    }
   }
 }
 
 SampleRequest Answer::sample(index choice) const {
-  SampleRequest sample = sample_;
-  sample.sample = choice;
+  const ApiRequest& request = job_.request();
+  SampleRequest sample{.model = &job_.model().gpt,
+                       .vocabulary = vocabulary_,
+                       .prompt = job_.prompts()[job_.prompt_of(choice)],
+                       .options = request.options,
+                       .sample = choice % request.options.num_samples};
+  sample.options.max_new_tokens = most_tokens(job_.model(), request, std::ssize(sample.prompt));
+  sample.options.seed = request.seed.value().bits;
+  if (request.scores_prompts()) {
+    sample.prompt_alternatives = request.alternatives;
+  }
   return sample;
 }
 
@@ -77,8 +104,15 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
     give(text.finish(*event.ending));
     return false;
   }
-  job_.note_token(event.prompt_cached);
-  give(job_.request().alternatives ? text.push(event.token, score_of(event, text)) : text.push(event.token));
+  const std::optional<index> alternatives = job_.request().alternatives;
+  job_.note_tokens(event.has_token() ? 1 : 0, choice, event.prompt_cached);
+  if (!event.has_token()) {
+    std::string echo = echo_of(job_, job_.prompt_of(choice));
+    std::vector<TokenScore> scores = scores_in(echo, event.prompt_scores, job_.model().tokenizer);
+    give({.choice = choice, .text = std::move(echo), .tokens = std::move(scores)});
+  } else {
+    give(alternatives ? text.push(score_token(event.logits, event.token, vocabulary_.size, *alternatives)) : text.push(event.token));
+  }
   return !text.stopped();
 }
 
@@ -89,18 +123,6 @@ void Answer::give(AnswerDelta piece) const {
     }
     job_.give(std::move(piece));
   }
-}
-
-/// Returns how likely a token was, and the likeliest tokens.
-TokenScore Answer::score_of(const Scheduler::Event& event, const ChoiceText& text) const {
-  std::vector<Token> ids = likeliest_tokens(event.logits, sample_.vocabulary.size, *job_.request().alternatives);
-  ids.push_back(event.token);
-  const std::vector<double> found = log_probabilities(event.logits, ids);
-  TokenScore score{.log_probability = found.back()};
-  for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
-    score.likeliest.emplace_back(text.text_of(ids[i]), found[i]);
-  }
-  return score;
 }
 
 }  // namespace dikkat::serve

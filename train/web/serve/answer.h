@@ -24,10 +24,9 @@ class Answer {
 
  private:
   void give(AnswerDelta piece) const;
-  TokenScore score_of(const Scheduler::Event& event, const ChoiceText& text) const;
 
   Job& job_;
-  SampleRequest sample_{};  // the sample of the first choice
+  const Vocabulary vocabulary_;
   std::vector<ChoiceText> texts_;
   index ended_ = 0;
 };

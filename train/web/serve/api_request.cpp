@@ -22,12 +22,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostMessages = 2048;
-constexpr std::size_t kMostStops = 4;
+constexpr std::size_t kMostStops = 16;
 constexpr std::size_t kLongestStop = 1024;
-constexpr index kMostChoices = 8;  // the model generates up to eight samples together
+constexpr index kMostChoices = 8;  // of a prompt
+constexpr std::size_t kMostAnswers = 1024;  // choices of all prompts
 constexpr index kMostTokens = 1'000'000'000;
 constexpr double kMostPenalty = 2;
-constexpr index kMostAlternatives = 20;  // the most alternatives that are reported for a token
 
 std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::ordered_json& ordered, std::string& ignored) {
   const json* list = fields.find("messages");
@@ -48,19 +48,37 @@ std::vector<Message> messages_of(const JsonFields& fields, const nlohmann::order
   }
 }
 
-std::string prompt_of(const JsonFields& fields) {
+ApiPrompt tokens_of(const json& list, const std::string& name) {
+  if (!list.is_array() || list.empty()) {
+    refuse("prompt", name, ' ', found_value(list), ", expected a string, or a list of one token id or more");
+  }
+  std::vector<Token> tokens;
+  for (const json& id : list) {
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<Token>::max()) {
+      refuse("prompt", name, '[', tokens.size(), "] ", found_value(id), ", expected the id of a token: POST /tokenize returns ids");
+    }
+    tokens.push_back(id.get<Token>());
+  }
+  return {.tokens = std::move(tokens)};
+}
+
+/// Returns the prompts: a text or tokens, or a list of these.
+std::vector<ApiPrompt> prompts_of(const JsonFields& fields) {
   const json* prompt = fields.find("prompt");
   if (prompt == nullptr) {
-    return {};
+    return {ApiPrompt{}};
   }
-  if (prompt->is_array() && prompt->size() == 1 && prompt->front().is_string()) {
-    prompt = &prompt->front();
+  if (prompt->is_string()) {
+    return {{.text = prompt->get<std::string>()}};
   }
-  if (!prompt->is_string()) {
-    refuse("prompt", "prompt ", found_value(*prompt),
-           ", expected a string, or a list of one string: send several prompts one by one, and text instead of tokens");
+  if (!prompt->is_array() || prompt->empty() || prompt->front().is_number()) {
+    return {tokens_of(*prompt, "prompt")};
   }
-  return prompt->get<std::string>();
+  std::vector<ApiPrompt> prompts;
+  for (const json& one : *prompt) {
+    prompts.push_back(one.is_string() ? ApiPrompt{.text = one.get<std::string>()} : tokens_of(one, concat("prompt[", prompts.size(), ']')));
+  }
+  return prompts;
 }
 
 std::vector<std::string> stops_of(const JsonFields& fields) {
@@ -149,10 +167,6 @@ void read_stream_options(const json& options, ApiRequest& request) {
 void read_log_probabilities(const JsonFields& fields, ApiRequest& request) {
   if (request.endpoint == Endpoint::completions) {
     request.alternatives = fields.integer("logprobs", 0, kMostAlternatives);
-    if (request.echo && request.alternatives) {
-      refuse("echo",
-             "echo with logprobs asks for log probabilities of the prompt, which this server does not compute: leave one of them out");
-    }
     return;
   }
   const auto top = fields.integer("top_logprobs", 0, kMostAlternatives);
@@ -183,7 +197,7 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
     request.tools = read_tool_request(ordered);
     request.reasoning = read_reasoning_request(ordered);
   } else {
-    request.prompt = prompt_of(fields);
+    request.prompts = prompts_of(fields);
     request.special_names = fields.flag("parse_special", true) ? SpecialNames::tokens : SpecialNames::text;
     request.echo = fields.flag("echo");
   }
@@ -195,6 +209,10 @@ ApiRequest read_api_request(std::string_view body, Endpoint endpoint, const std:
   }
   read_sampling(fields, request);
   request.options.num_samples = fields.integer("n", 1, kMostChoices).value_or(1);
+  if (request.prompts.size() * static_cast<std::size_t>(request.options.num_samples) > kMostAnswers) {
+    refuse("prompt", "prompt has ", request.prompts.size(), " prompts with ", request.options.num_samples,
+           " answers each (n), expected at most ", kMostAnswers, " answers: send several requests");
+  }
   if (const auto best = fields.integer("best_of", 1, kMostChoices); best && *best != request.options.num_samples) {
     refuse("best_of", "best_of is ", *best, ", expected ", request.options.num_samples,
            ", as n: this server returns all that it generates");

@@ -31,12 +31,18 @@ struct Seed {
   bool operator==(const Seed&) const = default;
 };
 
+/// The prompt of a completion.
+struct ApiPrompt {
+  std::string text{};                          // empty: a text from its beginning
+  std::optional<std::vector<Token>> tokens{};  // one or more ids, 0 or above, in place of the text
+};
+
 /// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
   std::string model{};              // the name of a served model
-  std::string prompt{};             // completions only; empty: a text from its beginning
-  SpecialNames special_names{};     // completions only: how special names in the prompt are read
+  std::vector<ApiPrompt> prompts{};  // completions only: one or more
+  SpecialNames special_names{};     // completions only: how special names in texts of prompts are read
   std::vector<Message> messages{};  // chat only: one or more
   ToolRequest tools{};              // chat only
   ReasoningRequest reasoning{};     // chat only
@@ -46,11 +52,13 @@ struct ApiRequest {
   std::optional<Seed> seed{};
   std::vector<std::string> stops{};
   std::optional<index> alternatives{};  // reports the log probability of each token, and of this many likeliest tokens
-  bool echo = false;                    // the text begins with the prompt
+  bool echo = false;                    // the text begins with the prompt, and so do log probabilities
   bool streams = false;
   bool streams_usage = false;
   bool streams_timings = false;
   std::string ignored{};  // keys of messages that have no effect, for the log
+
+  bool scores_prompts() const { return echo && alternatives.has_value(); }
 };
 
 /// Reads the body of a request. `models` are the names of the models that are served; the first one answers a request without a name.

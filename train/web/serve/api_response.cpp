@@ -151,7 +151,7 @@ ordered_json entry(const std::string& token, double log_probability) {
 ordered_json scores_of_chat(const std::vector<TokenScore>& tokens) {
   ordered_json content = ordered_json::array();
   for (const TokenScore& token : tokens) {
-    ordered_json one = entry(token.text, token.log_probability);
+    ordered_json one = entry(token.text, token.log_probability.value());
     ordered_json& likeliest = one["top_logprobs"] = ordered_json::array();
     for (const auto& [text, log_probability] : token.likeliest) {
       likeliest.push_back(entry(text, log_probability));
@@ -165,14 +165,19 @@ ordered_json scores_of_text(const std::vector<TokenScore>& tokens) {
   ordered_json names = ordered_json::array(), own = ordered_json::array(), top = ordered_json::array(), offsets = ordered_json::array();
   for (const TokenScore& token : tokens) {
     names.push_back(name_of_token(token.text));
-    own.push_back(token.log_probability);
+    offsets.push_back(token.offset);
+    if (!token.log_probability) {
+      own.push_back(nullptr);
+      top.push_back(nullptr);
+      continue;
+    }
+    own.push_back(*token.log_probability);
     ordered_json likeliest = ordered_json::object();
     for (const auto& [text, log_probability] : token.likeliest) {
       likeliest.emplace(name_of_token(text), log_probability);  // keeps the likelier one of two tokens with the same name
     }
-    likeliest.emplace(name_of_token(token.text), token.log_probability);
+    likeliest.emplace(name_of_token(token.text), *token.log_probability);
     top.push_back(std::move(likeliest));
-    offsets.push_back(token.offset);
   }
   return {{"tokens", std::move(names)},
           {"token_logprobs", std::move(own)},

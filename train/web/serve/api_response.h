@@ -27,7 +27,7 @@ struct Usage {
 
 /// A part of an answer, or all of one.
 struct AnswerDelta {
-  index choice = 0;  // the index of the answer, below ApiRequest::options.num_samples
+  index choice = 0;  // the index of the answer, below Job::choices()
   std::string text{};
   std::string reasoning{};           // comes before the text
   std::vector<CallPart> calls{};     // come after the text

@@ -4,30 +4,20 @@
 #include <iterator>
 
 namespace dikkat::serve {
-namespace {
-
-/// Counts the bytes that begin a character.
-index characters(const std::string& text) {
-  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
-}
-
-}  // namespace
-
-std::string ChoiceText::text_of(Token token) const { return text_behind(*tokenizer_, last_, token); }
 
 AnswerDelta ChoiceText::push(Token token) {
   last_ = token;
   return piece_of(text_.push(token));
 }
 
-AnswerDelta ChoiceText::push(Token token, TokenScore score) {
-  score.text = text_of(token);
+AnswerDelta ChoiceText::push(const ScoredToken& scored) {
+  TokenScore score = with_texts(scored, *tokenizer_, last_);
   score.offset = offset_;
-  offset_ += characters(score.text);
+  offset_ += count_of_characters(score.text);
   const std::size_t begin = bytes_;
   bytes_ += score.text.size();
   waiting_.push_back({std::move(score), begin, bytes_});
-  return push(token);
+  return push(scored.token);
 }
 
 AnswerDelta ChoiceText::piece_of(std::string text) {

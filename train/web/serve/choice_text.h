@@ -17,12 +17,10 @@ class ChoiceText {
   ChoiceText(index choice, const Tokenizer& tokenizer, std::optional<Token> before, const std::vector<std::string>& stops, index offset = 0)
       : tokenizer_(&tokenizer), text_(tokenizer, before, stops), choice_(choice), last_(before), offset_(offset) {}
 
-  /// Returns the text that a token would have here.
-  std::string text_of(Token token) const;
   /// Adds a token. Returns a piece that may be empty.
   AnswerDelta push(Token token);
-  /// Adds a token and its score, whose text and offset are filled in here.
-  AnswerDelta push(Token token, TokenScore score);
+  /// Adds a token and its score.
+  AnswerDelta push(const ScoredToken& scored);
   /// Returns the text that was held back. Call it after the last token.
   AnswerDelta finish(Ending ending);
 

@@ -115,7 +115,10 @@ class CompletionServer::Parts {
   int most_connections() const { return static_cast<int>(options_.most_waiting) + static_cast<int>(options_.streams) + kMoreConnections; }
 
   JobRunner::Options runner_options() {
-    return {.scheduler = {.streams = options_.streams, .cache = options_.cache, .prompts = prompts_ ? &*prompts_ : nullptr},
+    return {.scheduler = {.streams = options_.streams,
+                          .cache = options_.cache,
+                          .prompts = prompts_ ? &*prompts_ : nullptr,
+                          .scores_prompts = true},
             .grace = options_.grace,
             .metrics = &metrics_,
             .log = options_.log};
@@ -155,6 +158,9 @@ class CompletionServer::Parts {
         text_route("/tokenize", tokenize_json),
         text_route("/detokenize", detokenize_json),
         text_route("/apply-template", apply_template_json),
+        {.method = "GET",
+         .path = "/tokenizer_info",
+         .answer = [this](HttpRequest&) { return json_response(tokenizer_info_json(models_.front())); }},
         {.method = "POST",
          .path = "/v1/embeddings",
          .answer = [](HttpRequest&) { return serve::refusal(no_embeddings()); },
@@ -263,9 +269,9 @@ class CompletionServer::Parts {
                               .seed = *wanted.seed,
                               .has_scores = wanted.alternatives.has_value(),
                               .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
-      std::vector<Token> prompt = prompt_tokens(model, wanted);
-      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompt, patience(request));
-      const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompt));
+      std::vector<std::vector<Token>> prompts = prompt_tokens(model, wanted);
+      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompts.front(), patience(request));
+      const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompts));
       queue_.add(job);
       return job_response(head, job, request);
     } catch (const ApiError& error) {

@@ -16,9 +16,9 @@ class ListeningSocket;
 namespace dikkat::serve {
 
 /// Serves models over HTTP in the protocol of OpenAI's completions and chat completions: POST /v1/completions and /v1/chat/completions, GET
-/// /v1/models. Also serves POST /tokenize, /detokenize and /apply-template (text_endpoints.h); GET /health and /metrics; and a page to chat
-/// on at /. Paths also work without /v1. Several answers are generated together, on the thread that calls serve(); other requests wait in
-/// turn. An answer's bits do not depend on the others.
+/// /v1/models. Also serves POST /tokenize, /detokenize and /apply-template, GET /tokenizer_info (text_endpoints.h), /health and /metrics,
+/// and a page to chat on at /. Paths also work without /v1. Several answers are generated together, on the thread that calls serve(); other
+/// requests wait in turn. An answer's bits do not depend on the others.
 class CompletionServer {
  public:
   struct Options {
@@ -27,7 +27,7 @@ class CompletionServer {
     std::shared_ptr<const ListeningSocket> socket{};  // result of LoadingServer::hand_over(), in place of `port`
     std::string api_key{};          // the key that clients must send ("Authorization: Bearer KEY" or "x-api-key: KEY"); empty: none
     std::size_t most_waiting = 64;  // waiting requests; more are refused with 503
-    index streams = 4;              // samples that are generated together; a request has as many as choices (n)
+    index streams = 4;              // samples that are generated together; a request has one for each choice
     std::optional<DType> cache{};   // the type of keys and values; absent: the model's own
     index prompt_positions = 4096;  // positions of prompts whose keys and values are kept; 0: none
     /// The time in which running answers may end after a stop. Waiting requests fail at once.

@@ -16,10 +16,11 @@ void Job::begin() {
   began_ = Clock::now();
 }
 
-void Job::note_token(index prompt_cached) {
+void Job::note_tokens(index count, index choice, index prompt_cached) {
   const std::lock_guard lock(mutex_);
-  ++generated_;
-  cached_ = std::min(cached_.value_or(prompt_cached), prompt_cached);
+  generated_ += count;
+  std::optional<index>& cached = cached_[prompt_of(choice)];
+  cached = std::min(cached.value_or(prompt_cached), prompt_cached);
   last_token_ = Clock::now();
   first_token_ = first_token_.value_or(*last_token_);
 }
@@ -59,7 +60,11 @@ bool Job::is_over() const {
 
 Usage Job::usage() const {
   const std::lock_guard lock(mutex_);
-  Usage usage{.prompt = std::ssize(prompt_), .cached = cached_.value_or(0), .completion = generated_};
+  Usage usage{.completion = generated_};
+  for (std::size_t i = 0; i < prompts_.size(); ++i) {
+    usage.prompt += std::ssize(prompts_[i]);
+    usage.cached += cached_[i].value_or(0);
+  }
   if (first_token_) {
     usage.reading = seconds_between(began_.value_or(arrived_), *first_token_);
     usage.generating = seconds_between(*first_token_, *last_token_);

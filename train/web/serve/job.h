@@ -21,15 +21,19 @@ class Job {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `model` answers the request, and must outlive the job. `prompt` has its tokens. The request must have a seed.
-  Job(const ServedModel& model, ApiRequest request, std::vector<Token> prompt)
-      : model_(model), request_(std::move(request)), prompt_(std::move(prompt)) {}
+  /// `model` answers the request, and must outlive the job. `prompts` has the tokens of each prompt. The request must have a seed.
+  Job(const ServedModel& model, ApiRequest request, std::vector<std::vector<Token>> prompts)
+      : model_(model), request_(std::move(request)), prompts_(std::move(prompts)), cached_(prompts_.size()) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   const ServedModel& model() const { return model_; }
   const ApiRequest& request() const { return request_; }
-  const std::vector<Token>& prompt() const { return prompt_; }
+  const std::vector<std::vector<Token>>& prompts() const { return prompts_; }
+  /// Returns the number of its choices: ApiRequest::options.num_samples of the first prompt, then of the next one.
+  index choices() const { return std::ssize(prompts_) * request_.options.num_samples; }
+  /// Returns the index of the prompt of a choice.
+  std::size_t prompt_of(index choice) const { return static_cast<std::size_t>(choice / request_.options.num_samples); }
 
   // Call these functions on the generating thread.
 
@@ -37,8 +41,9 @@ class Job {
   double age() const { return seconds_since(arrived_); }
   /// Records that its generation begins.
   void begin();
-  /// Counts a generated token. `prompt_cached` is how many tokens of the prompt came from a cache for its choice.
-  void note_token(index prompt_cached = 0);
+  /// Records that a choice has generated so many tokens more: 1, or 0 when its prompt has been scored. `prompt_cached` is how many tokens of
+  /// its prompt came from a cache.
+  void note_tokens(index count, index choice = 0, index prompt_cached = 0);
   void give(AnswerDelta piece);
   /// Ends the answer after its last piece.
   void end();
@@ -67,7 +72,7 @@ class Job {
  private:
   const ServedModel& model_;
   const ApiRequest request_;
-  const std::vector<Token> prompt_;
+  const std::vector<std::vector<Token>> prompts_;
   const Clock::time_point arrived_ = Clock::now();
   std::atomic<bool> canceled_ = false;
   mutable std::mutex mutex_;
@@ -76,7 +81,7 @@ class Job {
   bool ended_ = false;
   std::optional<ApiError> error_;
   index generated_ = 0;
-  std::optional<index> cached_;  // the fewest tokens of the prompt that were cached for a choice
+  std::vector<std::optional<index>> cached_;  // the fewest tokens of each prompt that were cached for a choice
   std::optional<Clock::time_point> began_, first_token_, last_token_;
 };
 

@@ -19,7 +19,7 @@ std::string note_of(const Job& job) {
 }
 
 HttpResponse whole_response(const ResponseHead& head, Job& job, HttpRequest& request) {
-  std::vector<AnswerDelta> choices(static_cast<std::size_t>(job.request().options.num_samples));
+  std::vector<AnswerDelta> choices(static_cast<std::size_t>(job.choices()));
   while (!job.is_over()) {
     for (AnswerDelta& piece : job.take(kClientCheck)) {
       AnswerDelta& choice = choices[static_cast<std::size_t>(piece.choice)];
@@ -39,7 +39,7 @@ void stream(const ResponseHead& head, Job& job, HttpRequest& request, const Http
   const bool with_usage = job.request().streams_usage;
   bool listens = true;
   if (head.endpoint == Endpoint::chat) {
-    for (index choice = 0; choice < job.request().options.num_samples; ++choice) {
+    for (index choice = 0; choice < job.choices(); ++choice) {
       listens = listens && write(role_event(head, choice, with_usage));
     }
   }

@@ -22,17 +22,17 @@ JobRunner::JobRunner(const Gpt& model, JobQueue& queue, Options options)
 
 void JobRunner::run(const std::function<bool()>& stop) {
   std::optional<Clock::time_point> deadline;  // set after `stop` has returned true
-  while (!deadline || (!choices_.empty() && Clock::now() < *deadline)) {
+  while (!deadline || (!active_.empty() && Clock::now() < *deadline)) {
     if (!deadline && stop()) {
       queue_.close();
       deadline = Clock::now() + options_.grace;
-      if (!choices_.empty() && options_.grace > options_.grace.zero() && options_.log) {
+      if (!active_.empty() && options_.grace > options_.grace.zero() && options_.log) {
         options_.log(concat("stopping: running answers have ", std::chrono::duration<double>(options_.grace).count(),
                             " s to end; another signal ends the server at once"));
       }
       continue;
     }
-    begin_jobs();
+    begin_choices();
     end_canceled();
     if (!scheduler_->is_idle()) {
       step();
@@ -41,42 +41,63 @@ void JobRunner::run(const std::function<bool()>& stop) {
   fail_all(server_ends());
 }
 
-/// Begins jobs while there are free streams. Waits a moment for one if there is nothing else to do.
-void JobRunner::begin_jobs() {
+/// Begins choices while there are free streams.
+void JobRunner::begin_choices() {
   while (has_free_stream()) {
-    const std::shared_ptr<Job> job = queue_.take(scheduler_->is_idle() ? kIdleMoment : kIdleMoment.zero());
-    if (job == nullptr) {
+    const std::shared_ptr<Active> active = next_active();
+    if (active == nullptr) {
       return;
     }
-    begin(job);
-  }
-}
-
-void JobRunner::begin(const std::shared_ptr<Job>& job) {
-  std::shared_ptr<Active> active;
-  try {
-    job->begin();
-    metrics_.begin_answer(std::ssize(job->prompt()) * job->request().options.num_samples);
-    active = std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)});
-    active->samples.reserve(static_cast<std::size_t>(active->answer.choices()));  // after this, drop() knows all added samples
-    for (index choice = 0; choice < active->answer.choices(); ++choice) {
+    try {
+      active->samples.reserve(active->samples.size() + 1);  // after this, drop() knows all added samples
+      const index choice = active->next++;
       const index number = scheduler_->add(active->answer.sample(choice));
       active->samples.push_back(number);
       choices_.emplace(number, Choice{active, choice});
-    }
-  } catch (const std::exception&) {
-    fail(*job, error_of_answer());
-    if (active != nullptr) {
+    } catch (const std::exception&) {
+      fail(*active->job, error_of_answer());
       drop(*active);
     }
   }
 }
 
+/// Returns the job whose choice begins next; nullptr if there is none. Waits a moment for one if there is nothing else to do.
+std::shared_ptr<JobRunner::Active> JobRunner::next_active() {
+  std::shared_ptr<Active> fewest;
+  for (const std::shared_ptr<Active>& one : active_) {
+    if (one->has_next() && (fewest == nullptr || one->samples.size() < fewest->samples.size())) {
+      fewest = one;
+    }
+  }
+  if (fewest != nullptr && fewest->samples.empty()) {
+    return fewest;
+  }
+  const bool is_idle = scheduler_->is_idle() && fewest == nullptr;
+  while (const std::shared_ptr<Job> job = queue_.take(is_idle ? kIdleMoment : kIdleMoment.zero())) {
+    if (auto active = begin(job)) {
+      return active;
+    }
+  }
+  return fewest;
+}
+
+/// Returns nullptr for a job that fails at once.
+std::shared_ptr<JobRunner::Active> JobRunner::begin(const std::shared_ptr<Job>& job) {
+  try {
+    job->begin();
+    metrics_.begin_answer(job->usage().prompt * job->request().options.num_samples);
+    return active_.emplace_back(std::make_shared<Active>(Active{.job = job, .answer = Answer(*job)}));
+  } catch (const std::exception&) {
+    fail(*job, error_of_answer());
+    return nullptr;
+  }
+}
+
 void JobRunner::end_canceled() {
-  for (auto& [number, choice] : choices_) {
-    if (!choice.of->is_dropped && choice.of->job->is_canceled()) {
-      metrics_.end_answer(choice.of->job->age());
-      drop(*choice.of);
+  for (const std::shared_ptr<Active>& active : std::vector(active_)) {
+    if (active->job->is_canceled()) {
+      metrics_.end_answer(active->job->age());
+      drop(*active);
     }
   }
 }
@@ -87,6 +108,11 @@ void JobRunner::drop(Active& active) {
   for (const index number : active.samples) {
     scheduler_->end(number, Ending::stop);
   }
+  leave(active);
+}
+
+void JobRunner::leave(const Active& active) {
+  std::erase_if(active_, [&](const auto& one) { return one.get() == &active; });
 }
 
 void JobRunner::step() {
@@ -122,12 +148,13 @@ void JobRunner::take(const Scheduler::Event& event) {
     if (event.failure) {
       std::rethrow_exception(event.failure);
     }
-    if (!event.ending) {
+    if (event.has_token()) {
       metrics_.count_token(active.job->generated() == 0 ? std::optional(active.job->age()) : std::nullopt);
     }
     const bool continues = active.answer.take(choice.choice, event);
     if (active.answer.is_over()) {
       end(*active.job);
+      leave(active);
     } else if (!continues && !event.ending) {
       scheduler_->end(event.number, Ending::stop);
     }
@@ -139,10 +166,9 @@ void JobRunner::take(const Scheduler::Event& event) {
 
 /// Fails all jobs that have begun.
 void JobRunner::fail_all(const ApiError& error) {
-  for (auto& [number, choice] : std::exchange(choices_, {})) {
-    if (!std::exchange(choice.of->is_dropped, true)) {
-      fail(*choice.of->job, error);
-    }
+  choices_.clear();
+  for (const std::shared_ptr<Active>& active : std::exchange(active_, {})) {
+    fail(*active->job, error);
   }
 }
 

@@ -15,8 +15,10 @@
 
 namespace dikkat::serve {
 
-/// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). Jobs begin in the order of arrival, when
-/// a stream is free, and leave when their last choice has ended or their client is gone. A failure ends only its own job.
+/// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). A free stream goes to the job with the
+/// fewest running choices: the one that began first, or else the one that has waited longest. So jobs begin in the order of arrival, and
+/// one with many choices does not keep others from beginning. Jobs leave when their last choice has ended or their client is gone. A failure
+/// ends only its own job.
 class JobRunner {
  public:
   struct Options {
@@ -41,8 +43,11 @@ class JobRunner {
   struct Active {
     std::shared_ptr<Job> job;
     Answer answer;
+    index next = 0;                // the choice that begins next
     std::vector<index> samples{};  // the scheduler's numbers of its running choices
     bool is_dropped = false;       // its job has ended; only its samples have to end
+
+    bool has_next() const { return next < answer.choices(); }
   };
   /// A sample of the scheduler.
   struct Choice {
@@ -51,12 +56,14 @@ class JobRunner {
   };
 
   bool has_free_stream() const { return scheduler_->running() + scheduler_->waiting() < options_.scheduler.streams; }
-  void begin_jobs();
-  void begin(const std::shared_ptr<Job>& job);
+  void begin_choices();
+  std::shared_ptr<Active> next_active();
+  std::shared_ptr<Active> begin(const std::shared_ptr<Job>& job);
   void end_canceled();
   void step();
   void take(const Scheduler::Event& event);
   void drop(Active& active);
+  void leave(const Active& active);
   void fail_all(const ApiError& error);
   void end(Job& job);
   void fail(Job& job, const ApiError& error);
@@ -68,7 +75,8 @@ class JobRunner {
   ServerMetrics& metrics_;  // those of the options, or own_metrics_
   std::unique_ptr<Scheduler> scheduler_;
   index cached_ = 0;                 // the scheduler's count of cached prompt tokens after the last step
-  std::map<index, Choice> choices_;  // the keys are the scheduler's numbers
+  std::map<index, Choice> choices_;              // the keys are the scheduler's numbers
+  std::vector<std::shared_ptr<Active>> active_;  // the jobs that have begun, in this order
 };
 
 /// Returns the error for clients that replaces the exception that is being handled.

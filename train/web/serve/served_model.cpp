@@ -13,19 +13,65 @@ ApiError refused_conversation(const InputError& error) {
   return {400, concat("the conversation cannot be encoded: ", error.what()), "messages", "invalid_value"};
 }
 
-std::vector<Token> encoded(const ServedModel& model, const ApiRequest& request) {
-  if (request.endpoint == Endpoint::chat) {
-    const ChatText text = conversation_text(model, request);
-    try {
-      return encode(model.tokenizer, text).tokens;
-    } catch (const InputError& error) {
-      throw refused_conversation(error);
+std::vector<Token> tokens_of_conversation(const ServedModel& model, const ApiRequest& request) {
+  const ChatText text = conversation_text(model, request);
+  try {
+    return encode(model.tokenizer, text).tokens;
+  } catch (const InputError& error) {
+    throw refused_conversation(error);
+  }
+}
+
+/// `name` is the prompt's name in errors.
+std::vector<Token> tokens_of_prompt(const ServedModel& model, const ApiPrompt& prompt, SpecialNames names, const std::string& name) {
+  if (prompt.tokens) {
+    const index size = model.tokenizer.vocab_size();
+    for (std::size_t i = 0; i < prompt.tokens->size(); ++i) {
+      if ((*prompt.tokens)[i] >= size) {
+        throw ApiError(400, concat(name, '[', i, "] is ", (*prompt.tokens)[i], ", expected the id of a token, 0 to ", size - 1), "prompt",
+                       "invalid_value");
+      }
     }
+    return *prompt.tokens;
   }
   try {
-    return request.prompt.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, request.prompt, request.special_names);
+    return prompt.text.empty() ? default_prompt(model.tokenizer) : encode_prompt(model.tokenizer, prompt.text, names);
   } catch (const InputError& error) {
-    throw ApiError(400, error.what(), "prompt", "invalid_value");
+    throw ApiError(400, name == "prompt" ? error.what() : concat(name, ": ", error.what()), "prompt", "invalid_value");
+  }
+}
+
+/// Throws ApiError if a prompt of this many tokens leaves no room for an answer.
+void require_room(const ServedModel& model, const ApiRequest& request, index tokens, const std::string& name) {
+  const bool is_chat = request.endpoint == Endpoint::chat, needs_room = request.max_tokens != 0;
+  if (tokens < model.context() || (tokens == model.context() && !needs_room)) {
+    return;
+  }
+  const std::string what = !is_chat                     ? concat(name, " has ")
+                           : request.tools.text.empty() ? "the messages have "
+                                                        : "the messages and tools have ";
+  throw ApiError(400,
+                 concat(what, tokens, " tokens, expected ", needs_room ? "fewer than" : "at most", " the model's context of ",
+                        model.context(), is_chat ? ": leave out the oldest" : ": shorten it"),
+                 is_chat ? "messages" : "prompt", "context_length_exceeded");
+}
+
+/// Throws ApiError if a response to several prompts, or with their scores, may have more log probabilities than fit into memory.
+void require_few_scores(const ServedModel& model, const ApiRequest& request, const std::vector<std::vector<Token>>& prompts) {
+  constexpr index kMostScores = 1 << 19;
+  if (!request.alternatives || (prompts.size() == 1 && !request.scores_prompts())) {
+    return;
+  }
+  index tokens = 0;
+  for (const std::vector<Token>& prompt : prompts) {
+    tokens += (request.scores_prompts() ? std::ssize(prompt) : 0) + most_tokens(model, request, std::ssize(prompt));
+  }
+  const index each = *request.alternatives + 1, all = tokens * request.options.num_samples * each;
+  if (all > kMostScores) {
+    throw ApiError(400,
+                   concat("the response may have ", all, " log probabilities, ", each, " for each token, expected at most ", kMostScores,
+                          ": send fewer prompts in a request, or lower logprobs, max_tokens or n"),
+                   "prompt", "invalid_value");
   }
 }
 
@@ -67,20 +113,20 @@ ChatText conversation_text(const ServedModel& model, const ApiRequest& request) 
   }
 }
 
-std::vector<Token> prompt_tokens(const ServedModel& model, const ApiRequest& request) {
+std::vector<std::vector<Token>> prompt_tokens(const ServedModel& model, const ApiRequest& request) {
   require_known_tokens(model, request.options.logit_bias);
-  std::vector<Token> tokens = encoded(model, request);
-  if (std::ssize(tokens) >= model.context()) {
-    const bool is_chat = request.endpoint == Endpoint::chat;
-    const char* const what = !is_chat                     ? "the prompt has "
-                             : request.tools.text.empty() ? "the messages have "
-                                                          : "the messages and tools have ";
-    throw ApiError(400,
-                   concat(what, tokens.size(), " tokens, expected fewer than the model's context of ", model.context(),
-                          is_chat ? ": leave out the oldest" : ": shorten it"),
-                   is_chat ? "messages" : "prompt", "context_length_exceeded");
+  std::vector<std::vector<Token>> all;
+  if (request.endpoint == Endpoint::chat) {
+    all.push_back(tokens_of_conversation(model, request));
+    require_room(model, request, std::ssize(all.back()), "");
   }
-  return tokens;
+  for (std::size_t i = 0; i < request.prompts.size(); ++i) {
+    const std::string name = request.prompts.size() == 1 ? "prompt" : concat("prompt[", i, ']');
+    all.push_back(tokens_of_prompt(model, request.prompts[i], request.special_names, name));
+    require_room(model, request, std::ssize(all.back()), name);
+  }
+  require_few_scores(model, request, all);
+  return all;
 }
 
 index most_tokens(const ServedModel& model, const ApiRequest& request, index prompt_tokens) {

@@ -28,13 +28,13 @@ index whole_chunks(const StreamNeeds& needs, std::size_t bytes) {
 }  // namespace
 
 StreamNeeds stream_needs(const TransformerConfig& model, std::size_t weights, std::optional<DType> cache) {
-  const std::size_t one = Scheduler::bytes(model, {.streams = 1, .cache = cache}),
-                    two = Scheduler::bytes(model, {.streams = 2, .cache = cache});
+  const std::size_t one = Scheduler::bytes(model, {.streams = 1, .cache = cache, .scores_prompts = true}),
+                    two = Scheduler::bytes(model, {.streams = 2, .cache = cache, .scores_prompts = true});
   const std::size_t stream = two - one;
   return {.weights = weights,
           .stream = stream,
           .shared = one - std::min(one, stream),
-          .chunk = PromptCache::bytes(model, {.positions = PromptCache::kChunk, .cache = cache}),
+          .chunk = PromptCache::bytes(model, {.positions = PromptCache::kChunk, .cache = cache, .scores_prompts = true}),
           .context = model.block_size};
 }
 

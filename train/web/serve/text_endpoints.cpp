@@ -29,10 +29,15 @@ ordered_json piece_of(const Tokenizer& tokenizer, Token token) {
   return bytes;
 }
 
-std::string tokens_json(const ServedModel& model, const std::vector<Token>& tokens, bool with_pieces) {
+/// How tokens are listed.
+struct Listing {
+  bool with_pieces, with_strings;
+};
+
+std::string tokens_json(const ServedModel& model, const std::vector<Token>& tokens, const Listing& listing) {
   ordered_json list = ordered_json::array();
   for (const Token token : tokens) {
-    if (with_pieces) {
+    if (listing.with_pieces) {
       list.push_back({{"id", token}, {"piece", piece_of(model.tokenizer, token)}});
     } else {
       list.push_back(token);
@@ -42,6 +47,12 @@ std::string tokens_json(const ServedModel& model, const std::vector<Token>& toke
   object["tokens"] = std::move(list);
   object["count"] = tokens.size();
   object["max_model_len"] = model.context();
+  if (listing.with_strings) {
+    ordered_json& texts = object["token_strs"] = ordered_json::array();
+    for (const Token token : tokens) {
+      texts.push_back(model.tokenizer.decode_inside(std::span(&token, 1)));
+    }
+  }
   return json_text(object);
 }
 
@@ -63,23 +74,25 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   const JsonFields fields = fields_of(object);
   const std::string wanted = read_model(fields, names_of(models));
   const ServedModel& model = model_named(models, wanted);
-  const bool with_pieces = fields.flag("with_pieces");
+  const Listing listing{.with_pieces = fields.flag("with_pieces"), .with_strings = fields.flag("return_token_strs")};
 
   // Encode a conversation.
   if (fields.find("messages") != nullptr) {
     auto chat = parse_json<ordered_json>(body, kBodyLimits);
     const PartsFreer chat_freer(chat);
     chat.erase("with_pieces");
+    chat.erase("return_token_strs");
     const ApiRequest request = read_api_request(json_text(chat), Endpoint::chat, names_of(models));
     try {
-      return tokens_json(model, encode(model.tokenizer, conversation_text(model, request)).tokens, with_pieces);
+      return tokens_json(model, encode(model.tokenizer, conversation_text(model, request)).tokens, listing);
     } catch (const EncodeError& error) {
       refuse("messages", "the conversation cannot be encoded: ", error.what());
     }
   }
 
   // Encode a text.
-  require_names(object, {"content", "prompt", "messages", "add_special", "add_special_tokens", "parse_special", "with_pieces", "model"});
+  require_names(object, {"content", "prompt", "messages", "add_special", "add_special_tokens", "parse_special", "with_pieces",
+                         "return_token_strs", "model"});
   const bool is_prompt = fields.find("content") == nullptr;
   const char* const name = is_prompt ? "prompt" : "content";
   const json* const text = fields.find(name);
@@ -94,7 +107,7 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   try {
     return tokens_json(model,
                        tokens_of(model.tokenizer, text->get_ref<const std::string&>(), add_special, fields.flag("parse_special", true)),
-                       with_pieces);
+                       listing);
   } catch (const EncodeError& error) {
     refuse(name, name, ": ", error.what());
   }
@@ -120,8 +133,30 @@ std::string detokenize_json(const std::vector<ServedModel>& models, std::string_
     tokens.push_back(one.get<Token>());
   }
   ordered_json response;
-  response["content"] = model.tokenizer.decode(tokens);
+  response["content"] = response["prompt"] = model.tokenizer.decode(tokens);
   return json_text(response);
+}
+
+std::string tokenizer_info_json(const ServedModel& model) {
+  const Tokenizer& tokenizer = model.tokenizer;
+  const auto name_of = [&](std::optional<Token> token) -> ordered_json {
+    for (const SpecialToken& special : tokenizer.special_tokens()) {
+      if (special.id == token && tokenizer.encode_with_special(special.name) == std::vector{special.id}) {
+        return special.name;
+      }
+    }
+    return nullptr;
+  };
+  const TextTokens around = tokenizer.text_tokens();
+  const auto sequence = tokenizer.sequence_tokens();
+  ordered_json info;
+  info["tokenizer_class"] = tokenizer.kind();
+  info["model_max_length"] = model.context();
+  info["bos_token"] = name_of(around.bos);
+  info["eos_token"] = name_of(around.eos ? around.eos : tokenizer.separator());
+  info["pad_token"] = name_of(sequence ? std::optional(sequence->pad) : std::nullopt);
+  info["chat_template"] = model.form ? ordered_json(model.form->jinja()) : ordered_json();
+  return json_text(info);
 }
 
 std::string apply_template_json(const std::vector<ServedModel>& models, std::string_view body) {

@@ -1,22 +1,21 @@
 #include "train/web/serve/token_score.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "train/sample/text_stream.h"
 
 namespace dikkat::serve {
 
-std::vector<double> log_probabilities(std::span<const float> logits, std::span<const Token> ids) {
-  const auto highest = static_cast<double>(*std::ranges::max_element(logits));
-  double total = 0;
-  for (const float logit : logits) {
-    total += std::exp(static_cast<double>(logit) - highest);
+TokenScore with_texts(const ScoredToken& scored, const Tokenizer& tokenizer, std::optional<Token> before) {
+  TokenScore score{.text = text_behind(tokenizer, before, scored.token), .log_probability = scored.log_probability};
+  for (const auto& [token, log_probability] : scored.likeliest) {
+    score.likeliest.emplace_back(text_behind(tokenizer, before, token), log_probability);
   }
-  const double log_total = std::log(total);
-  std::vector<double> found;
-  for (const Token id : ids) {
-    found.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]) - highest - log_total);
-  }
-  return found;
+  return score;
+}
+
+index count_of_characters(const std::string& text) {
+  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
 }  // namespace dikkat::serve
