@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/compare.h"
+#include "tests/support/numbers.h"
 
 namespace dikkat {
 namespace {

@@ -44,15 +44,14 @@ std::string echo_of(const Job& job, std::size_t prompt) {
 
 /// Returns the scores of a prompt's tokens, with offsets in its echo. A token that begins every text may not be part of it, so offsets
 /// count from its end.
-std::vector<TokenScore> scores_in(const std::string& echo, std::span<const ScoredToken> tokens, const Tokenizer& tokenizer) {
+std::vector<TokenScore> scores_in(const std::string& echo, std::span<const Token> prompt, std::span<const ScoredToken> scored,
+                                  const Tokenizer& tokenizer) {
   std::vector<TokenScore> scores;
-  std::optional<Token> before;
   index at = 0;
-  for (const ScoredToken& one : tokens) {
-    TokenScore& score = scores.emplace_back(with_texts(one, tokenizer, before));
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    TokenScore& score = scores.emplace_back(with_texts(scored[i], tokenizer, token_before_text(tokenizer, prompt.first(i))));
     score.offset = at;
     at += count_of_characters(score.text);
-    before = one.token;
   }
   const index more = at - count_of_characters(echo);
   for (TokenScore& score : scores) {
@@ -107,8 +106,9 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
   const std::optional<index> alternatives = job_.request().alternatives;
   job_.note_tokens(event.has_token() ? 1 : 0, choice, event.prompt_cached);
   if (!event.has_token()) {
-    std::string echo = echo_of(job_, job_.prompt_of(choice));
-    std::vector<TokenScore> scores = scores_in(echo, event.prompt_scores, job_.model().tokenizer);
+    const std::size_t prompt = job_.prompt_of(choice);
+    std::string echo = echo_of(job_, prompt);
+    std::vector<TokenScore> scores = scores_in(echo, job_.prompts()[prompt], event.prompt_scores, job_.model().tokenizer);
     give({.choice = choice, .text = std::move(echo), .tokens = std::move(scores)});
   } else {
     give(alternatives ? text.push(score_token(event.logits, event.token, vocabulary_.size, *alternatives)) : text.push(event.token));

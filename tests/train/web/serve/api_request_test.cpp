@@ -35,7 +35,8 @@ void expect_refused(const std::string& refusal, const std::string& form, const s
 
 TEST(ApiRequest, HasTheProtocolsDefaults) {
   const ApiRequest request = text(R"({"prompt": "Once"})");
-  EXPECT_EQ(request.prompt, "Once");
+  ASSERT_EQ(request.prompts.size(), 1U);
+  EXPECT_EQ(request.prompts[0].text, "Once");
   EXPECT_FALSE(request.max_tokens || request.seed || request.alternatives);
   EXPECT_FALSE(request.streams || request.echo || request.streams_usage || request.streams_timings);
   EXPECT_EQ(request.special_names, SpecialNames::tokens);
@@ -44,7 +45,7 @@ TEST(ApiRequest, HasTheProtocolsDefaults) {
   EXPECT_EQ(request.options.top_p, 1);
   EXPECT_EQ(request.options.top_k, 0);
   EXPECT_EQ(request.options.num_samples, 1);
-  EXPECT_EQ(text("{}").prompt, "");
+  EXPECT_EQ(text("{}").prompts.at(0).text, "");
 }
 
 TEST(ApiRequest, ReadsEveryField) {
@@ -52,7 +53,8 @@ TEST(ApiRequest, ReadsEveryField) {
       text(R"({"model": "tiny", "prompt": ["Once"], "max_tokens": 7, "temperature": 0.5, "top_p": 0.9, "top_k": 40, "min_p": 0.1,
       "repetition_penalty": 1.2, "seed": -1, "stop": ["a", "b"], "stream": true, "stream_options": {"include_usage": true}, "logprobs": 5, "n": 3, "best_of": 3,
       "presence_penalty": 1.5, "frequency_penalty": -2, "logit_bias": {"270": -100, "3": 0.5}, "suffix": null, "user": "me", "unknown": null})");
-  EXPECT_EQ(request.prompt, "Once");
+  ASSERT_EQ(request.prompts.size(), 1U);
+  EXPECT_EQ(request.prompts[0].text, "Once");
   EXPECT_EQ(request.max_tokens, 7);
   EXPECT_EQ(request.options.temperature, 0.5);
   EXPECT_EQ(request.options.top_p, 0.9);
@@ -134,9 +136,15 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
     parts.push_back(field);
     expect_refused(of_text("{\"" + field + "\": " + value + "}"), "400 " + field + " invalid_value", parts);
   };
-  expect("prompt", "7", {"7", "a string", "one string"});
-  expect("prompt", R"(["a", "b"])", {"a list of 2", "a string", "one string"});
-  expect("prompt", "[1, 2, 3]", {"a list of 3", "a string", "one string"});
+  expect("prompt", "7", {"7", "a string", "token id"});
+  expect("prompt", "{}", {"an object", "a string", "token id"});
+  expect("prompt", "[]", {"a list of 0", "one token id"});
+  expect("prompt", R"(["a", []])", {"prompt[1]", "a list of 0", "one token id"});
+  expect("prompt", R"(["a", 5])", {"prompt[1]", "5", "a string"});
+  expect("prompt", "[1, 2.5]", {"prompt[1]", "2.5", "/tokenize"});
+  expect("prompt", "[[1], [3, 4, -5]]", {"prompt[1][2]", "-5", "/tokenize"});
+  expect("prompt", "[[1], [3, null]]", {"prompt[1][1]", "null", "/tokenize"});
+  expect("prompt", "[18446744073709551615]", {"prompt[0]", "18446744073709551615"});
   expect("max_tokens", "-1", {"-1", "integer", "0", "1000000000"});
   expect("max_tokens", "1.5", {"1.5", "integer", "0", "1000000000"});
   expect("max_tokens", "1e300", {"1e+300", "integer", "0", "1000000000"});
@@ -163,10 +171,10 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
   }
   expect("seed", "1.5", {"1.5", "integer", "64 bits"});
   expect("seed", "{}", {"object", "integer", "64 bits"});
-  expect("stop", "7", {"7", "string", "1", "1024", "4"});
-  expect("stop", "\"\"", {"\"\"", "string", "1", "1024", "4"});
-  expect("stop", R"(["a", "b", "c", "d", "e"])", {R"(["a","b","c","d","e"])", "string", "1", "1024", "4"});
-  expect("stop", "[1]", {"[1]", "string", "1", "1024", "4"});
+  expect("stop", "7", {"7", "string", "1", "1024", "16"});
+  expect("stop", "\"\"", {"\"\"", "string", "1", "1024", "16"});
+  expect("stop", "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]", {"[1,2,", "string", "1", "1024", "16"});
+  expect("stop", "[1]", {"[1]", "string", "1", "1024", "16"});
   expect("stream", "1", {"1", "true or false"});
   expect("echo", "\"yes\"", {"\"yes\"", "true or false"});
   expect("stream_options", R"({"include_usage": true})", {"object", "\"stream\": true"});
@@ -179,7 +187,39 @@ TEST(ApiRequest, NamesTheFieldThatIsWrong) {
                  {"stream_options", "1", "object"});
   expect_refused(of_text(R"({"stream": true, "stream_options": {"include_usage": 1}})"), "400 include_usage invalid_value",
                  {"include_usage", "1", "true or false"});
-  expect_refused(of_text(R"({"echo": true, "logprobs": 0})"), "400 echo invalid_value", {"logprobs"});
+}
+
+TEST(ApiRequest, HasPromptsOfAllForms) {
+  const auto prompts = [](const std::string& prompt) {
+    std::string found;
+    for (const ApiPrompt& one : text("{\"prompt\": " + prompt + "}").prompts) {
+      found += one.text + '|';
+      for (const Token token : one.tokens.value_or(std::vector<Token>{})) {
+        append_to(found, concat(token, ' '));
+      }
+      found += one.tokens ? "ids;" : ";";
+    }
+    return found;
+  };
+  EXPECT_EQ(prompts("\"a\""), "a|;");
+  EXPECT_EQ(prompts(R"(["a", "", "c"])"), "a|;|;c|;");
+  EXPECT_EQ(prompts("[3, 0, 5]"), "|3 0 5 ids;");
+  EXPECT_EQ(prompts("[[3], [4, 5]]"), "|3 ids;|4 5 ids;");
+  const std::string many = [] {
+    std::string list;
+    for (int i = 0; i < 600; ++i) {
+      list += concat(i == 0 ? "" : ",", "[1]");
+    }
+    return '[' + list + ']';
+  }();
+  EXPECT_EQ(text("{\"prompt\": " + many + "}").prompts.size(), 600U);
+  expect_refused(of_text("{\"n\": 2, \"prompt\": " + many + "}"), "400 prompt invalid_value", {"600", "2", "1024"});
+}
+
+TEST(ApiRequest, ScoresPromptsOnlyIfTheyAreEchoed) {
+  EXPECT_TRUE(text(R"({"echo": true, "logprobs": 0})").scores_prompts());
+  EXPECT_FALSE(text(R"({"echo": true})").scores_prompts());
+  EXPECT_FALSE(text(R"({"logprobs": 3})").scores_prompts());
 }
 
 TEST(ApiRequest, RefusesObjectsWithVeryManyFields) {

@@ -1,8 +1,7 @@
 #include "train/web/serve/choice_text.h"
 
-#include <cmath>
-#include <limits>
-#include <random>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,7 +25,7 @@ std::vector<std::string> pieces(const std::string& text, const std::vector<std::
   };
   for (const char c : text) {
     if (!choice.stopped()) {
-      note(choice.push(static_cast<unsigned char>(c), TokenScore{.log_probability = -1}));
+      note(choice.push(ScoredToken{.token = static_cast<unsigned char>(c), .log_probability = -1}));
     }
   }
   note(choice.finish(Ending::stop));
@@ -55,28 +54,6 @@ TEST(ChoiceText, GivesNothingOfAStopString) {
   EXPECT_EQ(pieces("ST", {"ST"}), (Pieces{"|", "|", "|"}));
 }
 
-TEST(TokenScores, AreThoseOfASoftmaxInF64) {
-  std::mt19937 random(3);
-  std::uniform_real_distribution<float> uniform(-20, 20);
-  std::vector<float> logits(1001);
-  for (float& logit : logits) {
-    logit = uniform(random);
-  }
-  long double total = 0;
-  for (const float logit : logits) {
-    total += std::exp(static_cast<long double>(logit));
-  }
-  const std::vector<Token> ids = {0, 17, 1000};
-  const auto found = log_probabilities(logits, ids);
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto expected =
-        static_cast<double>(std::log(std::exp(static_cast<long double>(logits[static_cast<std::size_t>(ids[i])])) / total));
-    EXPECT_NEAR(found[i], expected, 1e-12);
-  }
-  const std::vector<float> large = {3e38F, 3e38F, -3e38F};
-  EXPECT_NEAR(log_probabilities(large, std::vector<Token>{0})[0], -std::log(2), 1e-12) << "nothing overflows";
-}
-
 TEST(ChoiceText, SplitsReasoningAndCalls) {
   const ByteTokenizer tokenizer;
   const AnswerFormat form{
@@ -92,7 +69,7 @@ TEST(ChoiceText, SplitsReasoningAndCalls) {
     AnswerDelta all;
     for (const char c : text) {
       if (!choice.stopped()) {
-        all.append(choice.push(static_cast<unsigned char>(c), TokenScore{}));
+        all.append(choice.push(ScoredToken{.token = static_cast<unsigned char>(c), .log_probability = -1}));
       }
     }
     all.append(choice.finish(Ending::end));

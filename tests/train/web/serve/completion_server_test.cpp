@@ -215,7 +215,7 @@ TEST(CompletionServer, WithoutATemplateOnlyContinuesTexts) {
   ServedModel model = small_model().served();
   model.form.reset();
   model.why_no_form = "its tokens end no text";
-  EXPECT_EQ(prompt_tokens(model, {.prompt = "ab"}).size(), 2U);
+  EXPECT_EQ(prompt_tokens(model, {.prompts = {{.text = "ab"}}}).at(0).size(), 2U);
   try {
     prompt_tokens(model, {.endpoint = Endpoint::chat, .messages = {{"user", "a"}}});
     FAIL();

@@ -33,13 +33,13 @@ class RunnerInThread {
     }
   }
   std::shared_ptr<Job> add(const std::string& prompt, index tokens, std::uint64_t seed = 1, index choices = 1) {
-    ApiRequest request{.prompt = prompt, .max_tokens = tokens, .seed = Seed{.bits = seed}};
+    ApiRequest request{.prompts = {{.text = prompt}}, .max_tokens = tokens, .seed = Seed{.bits = seed}};
     request.options.num_samples = choices;
     return add(std::move(request));
   }
   std::shared_ptr<Job> add(ApiRequest request) {
-    std::vector<Token> prompt = prompt_tokens(model_, request);
-    const auto job = std::make_shared<Job>(model_, std::move(request), std::move(prompt));
+    std::vector<std::vector<Token>> prompts = prompt_tokens(model_, request);
+    const auto job = std::make_shared<Job>(model_, std::move(request), std::move(prompts));
     queue_.add(job);
     return job;
   }
@@ -55,7 +55,7 @@ class RunnerInThread {
 
 /// Returns the texts of an answer's choices, once they are complete. Throws the job's error.
 std::vector<std::string> texts_of(Job& job) {
-  std::vector<std::string> texts(static_cast<std::size_t>(job.request().options.num_samples));
+  std::vector<std::string> texts(static_cast<std::size_t>(job.choices()));
   while (!job.is_over()) {
     for (const AnswerDelta& piece : job.take(milliseconds(50))) {
       texts[static_cast<std::size_t>(piece.choice)] += piece.text;
@@ -131,6 +131,27 @@ TEST(JobRunner, TakesMoreChoicesThanStreams) {
   EXPECT_EQ(many->generated(), 80);
   EXPECT_EQ(texts_of(*one)[0], texts[0]);
   EXPECT_NE(texts[7], texts[0]);
+}
+
+TEST(JobRunner, AJobWithManyChoicesLetsOthersBegin) {
+  const ServedModel model = small_model().served();
+  RunnerInThread runner(model, 2);
+  ApiRequest request{.max_tokens = 20, .seed = Seed{.bits = 1}};
+  for (int i = 0; i < 1000; ++i) {
+    request.prompts.push_back({.text = concat("Text ", i)});
+  }
+  const auto many = runner.add(std::move(request));
+  wait_for_text(*many);
+  for (int i = 0; i < 3; ++i) {
+    const auto one = runner.add("Once", 5, 4);
+    EXPECT_EQ(texts_of(*one).size(), 1U);
+    EXPECT_EQ(one->generated(), 5);
+    EXPECT_LT(many->generated(), 2000);
+  }
+  const auto second = runner.add("Once", 5, 4);
+  many->cancel();
+  texts_of(*second);
+  EXPECT_LT(many->generated(), 2000) << "choices that have not begun never do";
 }
 
 TEST(JobRunner, AJobThatFailsEndsOnlyItself) {

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 std::shared_ptr<Job> a_job() {
   static const SmallModel model(16);
   static const ServedModel served = model.served();
-  return std::make_shared<Job>(served, ApiRequest{}, std::vector<Token>{1});
+  return std::make_shared<Job>(served, ApiRequest{}, std::vector<std::vector<Token>>{{1}});
 }
 
 TEST(Job, HandsPiecesOverInOrder) {
@@ -23,7 +23,7 @@ TEST(Job, HandsPiecesOverInOrder) {
   job->begin();
   std::thread gives([&] {
     for (int i = 0; i < 1000; ++i) {
-      job->note_token(i < 3 ? 1 : 0);
+      job->note_tokens(1, 0, i < 3 ? 1 : 0);
       job->give({.text = concat(i, ' ')});
     }
     job->end();
@@ -48,6 +48,25 @@ TEST(Job, HandsPiecesOverInOrder) {
   EXPECT_GT(usage.generating, 0);
   EXPECT_GE(job->first_token(), usage.reading);
   EXPECT_NEAR(usage.rate() * usage.generating, 999, 1e-6);
+}
+
+TEST(Job, CountsTheTokensOfAllPrompts) {
+  static const SmallModel model(16);
+  static const ServedModel served = model.served();
+  ApiRequest request{.prompts = {{.text = "ab"}, {.text = "c"}}};
+  request.options.num_samples = 2;
+  Job job(served, std::move(request), {{1, 2}, {3}});
+  EXPECT_EQ(job.choices(), 4);
+  EXPECT_EQ(job.prompt_of(1), 0U);
+  EXPECT_EQ(job.prompt_of(2), 1U);
+  job.note_tokens(0, 0, 2);
+  job.note_tokens(1, 0, 2);
+  job.note_tokens(1, 1, 1);
+  job.note_tokens(1, 3, 1);
+  const Usage usage = job.usage();
+  EXPECT_EQ(usage.prompt, 3);
+  EXPECT_EQ(usage.completion, 3);
+  EXPECT_EQ(usage.cached, 1 + 1) << "the fewest of a choice of each prompt";
 }
 
 TEST(Job, ThatFailsReportsItAfterItsPieces) {

@@ -73,6 +73,8 @@ TEST_F(TextEndpoints, TokenizesTexts) {
   const json all = tokenize({{"prompt", "abc"}});
   EXPECT_EQ(all["count"], 4);
   EXPECT_EQ(all["max_model_len"], 64);
+  EXPECT_FALSE(all.contains("token_strs"));
+  EXPECT_EQ(tokenize({{"prompt", "a\u00e9"}, {"return_token_strs", true}})["token_strs"], (json{"<s>", "a", "\ufffd", "\ufffd"}));
   const json pieces = tokenize({{"content", "a<s>\u00e9"}, {"with_pieces", true}})["tokens"];
   EXPECT_EQ(pieces, (json{{{"id", 97}, {"piece", "a"}},
                           {{"id", 256}, {"piece", "<s>"}},
@@ -83,7 +85,7 @@ TEST_F(TextEndpoints, TokenizesTexts) {
 TEST_F(TextEndpoints, TokenizesConversationsAsAnswersReadThem) {
   const json talk = {{"messages", {{{"role", "user"}, {"content", "Hi <s>"}}}}};
   const ApiRequest request{.endpoint = Endpoint::chat, .messages = {{"user", "Hi <s>"}}};
-  EXPECT_EQ(tokens(talk), prompt_tokens(base, request));
+  EXPECT_EQ(tokens(talk), prompt_tokens(base, request).at(0));
   EXPECT_EQ(std::ranges::count(tokens(talk), 256), 0) << "the content of a message is ordinary text, whatever it says";
   EXPECT_EQ(applied(talk), "<|im_start|>user\nHi <s><|im_end|>\n<|im_start|>assistant\n");
   json with_pieces = talk;
@@ -99,11 +101,11 @@ TEST_F(TextEndpoints, TokenizesConversationsAsAnswersReadThem) {
 TEST_F(TextEndpoints, TokenizePromptsAsCompletionsReadThem) {
   for (const char* prompt : {"a<|im_start|>b<|im_end|>", "<s>a", "a", "<s>"}) {
     for (const bool parses : {true, false}) {
-      const ApiRequest request{.prompt = prompt, .special_names = parses ? SpecialNames::tokens : SpecialNames::text};
-      EXPECT_EQ(tokens({{"prompt", prompt}, {"parse_special", parses}}), prompt_tokens(base, request)) << prompt << parses;
+      const ApiRequest request{.prompts = {{.text = prompt}}, .special_names = parses ? SpecialNames::tokens : SpecialNames::text};
+      EXPECT_EQ(tokens({{"prompt", prompt}, {"parse_special", parses}}), prompt_tokens(base, request).at(0)) << prompt << parses;
     }
   }
-  EXPECT_EQ(prompt_tokens(base, {.prompt = "a<|im_start|>"}), (std::vector<Token>{256, 'a', 257})) << "by default";
+  EXPECT_EQ(prompt_tokens(base, {.prompts = {{.text = "a<|im_start|>"}}}).at(0), (std::vector<Token>{256, 'a', 257})) << "by default";
 }
 
 TEST_F(TextEndpoints, DetokenizesWhatTheyTokenized) {
@@ -118,6 +120,27 @@ TEST_F(TextEndpoints, DetokenizesWhatTheyTokenized) {
   EXPECT_EQ(refusal([&] { detokenized({{"tokens", 5}}); }, {"5", "list"}), "400 tokens");
   EXPECT_EQ(refusal([&] { detokenized(json::object()); }, {"tokens"}), "400 tokens");
   EXPECT_EQ(refusal([&] { detokenized({{"tokens", {256}}, {"model", "plain"}}); }, {"256", "255"}), "400 tokens");
+}
+
+TEST_F(TextEndpoints, DetokenizeUnderTheNamesOfBothPrograms) {
+  EXPECT_EQ(json::parse(detokenize_json(models, R"({"tokens": [97, 98]})")), (json{{"content", "ab"}, {"prompt", "ab"}}));
+}
+
+TEST_F(TextEndpoints, DescribeTheTokenizer) {
+  const json info = json::parse(tokenizer_info_json(base));
+  EXPECT_EQ(info["bos_token"], "<s>");
+  EXPECT_TRUE(info["eos_token"].is_null() && info["pad_token"].is_null()) << "it has none";
+  EXPECT_EQ(info["model_max_length"], 64);
+  EXPECT_NE(info["chat_template"].get<std::string>().find("<|im_start|>"), std::string::npos);
+  BpeVocabulary vocabulary{.bpe = Bpe({"a", "b"}, {})};
+  vocabulary.added_tokens[2] = {.name = "<|endoftext|>"};
+  const BpeTokenizer ends(std::move(vocabulary));
+  const ServedModel other{.gpt = model.gpt, .tokenizer = ends, .name = "ends", .fingerprint = "print", .why_no_form = "it is plain"};
+  const json of_other = json::parse(tokenizer_info_json(other));
+  EXPECT_EQ(of_other["eos_token"], "<|endoftext|>");
+  EXPECT_TRUE(of_other["chat_template"].is_null());
+  EXPECT_EQ(json::parse(tokenize_json({other}, R"({"prompt": "<|endoftext|>", "add_special_tokens": false})"))["tokens"], json{2})
+      << "its name is encoded as the token";
 }
 
 TEST_F(TextEndpoints, RefuseWhatTheyDoNotUnderstand) {
