@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests that other programs can use what dikkat exports: llama.cpp, Hugging Face's tokenizers and GGUF reader (from npm), and PyTorch (from
 # Debian). Go renders Ollama's templates. A TFRecord reader reads the metrics for TensorBoard. OpenAI's and LangChain's clients talk to
-# `dikkat serve`. ajv validates answers that random JSON schemas force, and those of zod.
+# `dikkat serve`, and so does what an evaluation harness sends. ajv validates answers that random JSON schemas force, and those of zod.
 #
 #   scripts/clients.sh [PROGRAM]                     by default build/dev/dikkat; its tests must be built, too
 #   scripts/clients.sh --answers COUNT [PROGRAM]     checks only so many forced answers
@@ -64,6 +64,7 @@ client qwen real_folders "$folder/node_modules" Qwen3-0.6B
 client serve serve "$PWD"
 client chat chat "$folder/node_modules"
 client serve_many serve_many "$PWD"
+client measured measured "$PWD"
 client real_model real_model ../shared/data/stories260k
 client modelfile modelfile "$PWD"
 client tensorboard tensorboard "$PWD"
