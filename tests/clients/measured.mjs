@@ -230,7 +230,13 @@ async function check_speed(server, model, questions) {
   const tokens = requests.reduce((count, { context, continuation }) => count + context.length + continuation.length, 0);
   // Eval also loads the model, which half of the questions shows.
   const eval_seconds = async (count) => {
-    writeFileSync(tasks, questions.slice(0, count).map((one) => JSON.stringify({ ...one, answer: 0 }) + "\n").join(""));
+    writeFileSync(
+      tasks,
+      questions
+        .slice(0, count)
+        .map((one) => JSON.stringify({ ...one, answer: 0 }) + "\n")
+        .join(""),
+    );
     return seconds(() => dikkat.run("eval", model, "--tasks", tasks, "--json"));
   };
   const half = await eval_seconds(questions.length / 2);

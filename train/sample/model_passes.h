@@ -24,10 +24,10 @@ class ModelPasses {
     KeyValueCache* sequence;
     std::span<float> last{};  // (V): receives the logits after the last token, unless it is empty
   };
-  /// Reads the next tokens of one sequence, or of several that have the same length. Several chunks have more than kMostRows tokens each; so
-  /// the result of each is the one that it has alone. Shorter chunks are filled up to the longest, which must fit into the context. With
-  /// `scores`, also computes the logits after each token, see logits_after(). Returns for each chunk whether its `last` are NaN, valid until
-  /// the next call.
+  /// Reads the next tokens of one sequence, or of several that have the same length. Several chunks have more than kMostRows tokens each;
+  /// so the result of each is the one that it has alone. Shorter chunks are filled up to the longest, which must fit into the context. With
+  /// `scores`, also computes the logits after each token, see logits_after(). Returns for each chunk whether its `last` are NaN, valid
+  /// until the next call.
   std::span<const char> read_chunks(const Gpt& model, std::span<const Chunk> chunks, bool scores);
   /// Returns the logits after a token of a chunk, (V), valid until the next call.
   std::span<const float> logits_after(index chunk, index token) const;

@@ -23,8 +23,8 @@ void check(const SampleRequest& request) {
   }
   if (request.prompt_alternatives) {
     const index most = request.model->config().block_size;
-    require_input(0 <= *request.prompt_alternatives && *request.prompt_alternatives <= kMostAlternatives, "sample: ",
-                  *request.prompt_alternatives, " alternatives of a prompt's tokens, expected 0 to ", kMostAlternatives);
+    require_input(0 <= *request.prompt_alternatives && *request.prompt_alternatives <= kMostAlternatives,
+                  "sample: ", *request.prompt_alternatives, " alternatives of a prompt's tokens, expected 0 to ", kMostAlternatives);
     require_input(std::ssize(request.prompt) <= most, "sample: scores of a prompt of ", request.prompt.size(),
                   " tokens, expected at most the model's context of ", most);
   }

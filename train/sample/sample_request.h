@@ -28,13 +28,13 @@ void check(const SampleRequest& request);
 
 /// The scores of a sample's prompt, its next token, or its end.
 struct SampleEvent {
-  index number = 0;                                // the sample's number
-  std::span<const ScoredToken> prompt_scores{};    // all tokens of the prompt, before the first token; this event has no token
-  Token token = 0;                                 // the token, if has_token()
-  std::span<const float> logits{};                 // (V): the model's own, from which the token was drawn
-  index prompt_cached = 0;                         // before an end: how many tokens of the prompt came from a cache
-  std::optional<Ending> ending{};                  // why the sample has ended; this event has no token
-  std::exception_ptr failure{};                    // the exception that ended the sample, with Ending::interrupted
+  index number = 0;                              // the sample's number
+  std::span<const ScoredToken> prompt_scores{};  // all tokens of the prompt, before the first token; this event has no token
+  Token token = 0;                               // the token, if has_token()
+  std::span<const float> logits{};               // (V): the model's own, from which the token was drawn
+  index prompt_cached = 0;                       // before an end: how many tokens of the prompt came from a cache
+  std::optional<Ending> ending{};                // why the sample has ended; this event has no token
+  std::exception_ptr failure{};                  // the exception that ended the sample, with Ending::interrupted
 
   bool has_token() const { return !ending && prompt_scores.empty(); }
 };

@@ -81,7 +81,8 @@ class Scheduler::State {
     require(size == size_ && request.model->cache_type(cache_) == cache_, "sample: a model of ", size.layers, " layers, ", size.keys,
             " columns of keys, contexts of ", size.context, " and ", size.vocabulary,
             " tokens, expected one like the scheduler's: ", size_.layers, ", ", size_.keys, ", ", size_.context, " and ", size_.vocabulary);
-    require(scores_prompts_ || !request.prompt_alternatives, "sample: a request for the scores of a prompt, expected none without scores_prompts");
+    require(scores_prompts_ || !request.prompt_alternatives,
+            "sample: a request for the scores of a prompt, expected none without scores_prompts");
     if (request.options.max_new_tokens == 0 && !request.prompt_alternatives) {
       ended_.push_back({.number = next_, .ending = Ending::length});
       return next_++;
@@ -576,7 +577,7 @@ class Scheduler::State {
   std::vector<Event> events_;                    // the events of the last step
   std::vector<std::vector<ScoredToken>> given_;  // the scores in these events
   std::vector<Event> ended_;                     // the ends for the next step
-  index next_ = 0;             // the number of the next request
+  index next_ = 0;                               // the number of the next request
   std::int64_t leavings_ = 0;
   index prompt_tokens_read_ = 0, prompt_tokens_cached_ = 0;
   bool outgrew_context_ = false;

@@ -32,16 +32,16 @@ struct StreamedModel {
 
 inline constexpr TransformerConfig kGpt{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 400, .vocab_size = kStreamedTokens};
 inline constexpr TransformerConfig kLlama{.n_layer = 2,
-                                   .n_head = 4,
-                                   .n_kv_head = 2,
-                                   .n_embd = 32,
-                                   .block_size = 400,
-                                   .vocab_size = kStreamedTokens,
-                                   .bias = false,
-                                   .positions = Positions::rope,
-                                   .norm = NormKind::rms_norm,
-                                   .activation = Activation::silu,
-                                   .gated = true};
+                                          .n_head = 4,
+                                          .n_kv_head = 2,
+                                          .n_embd = 32,
+                                          .block_size = 400,
+                                          .vocab_size = kStreamedTokens,
+                                          .bias = false,
+                                          .positions = Positions::rope,
+                                          .norm = NormKind::rms_norm,
+                                          .activation = Activation::silu,
+                                          .gated = true};
 
 /// Returns a text that depends on `which`.
 inline std::vector<Token> text(index size, index which) {

@@ -24,7 +24,7 @@ using nlohmann::json;
 constexpr std::size_t kMostMessages = 2048;
 constexpr std::size_t kMostStops = 16;
 constexpr std::size_t kLongestStop = 1024;
-constexpr index kMostChoices = 8;  // of a prompt
+constexpr index kMostChoices = 8;           // of a prompt
 constexpr std::size_t kMostAnswers = 1024;  // choices of all prompts
 constexpr index kMostTokens = 1'000'000'000;
 constexpr double kMostPenalty = 2;

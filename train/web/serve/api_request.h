@@ -40,13 +40,13 @@ struct ApiPrompt {
 /// A request of the protocol. All values are in range.
 struct ApiRequest {
   Endpoint endpoint = Endpoint::completions;
-  std::string model{};              // the name of a served model
+  std::string model{};               // the name of a served model
   std::vector<ApiPrompt> prompts{};  // completions only: one or more
-  SpecialNames special_names{};     // completions only: how special names in texts of prompts are read
-  std::vector<Message> messages{};  // chat only: one or more
-  ToolRequest tools{};              // chat only
-  ReasoningRequest reasoning{};     // chat only
-  StructuredRequest structure{};    // restricts the content of the answer
+  SpecialNames special_names{};      // completions only: how special names in texts of prompts are read
+  std::vector<Message> messages{};   // chat only: one or more
+  ToolRequest tools{};               // chat only
+  ReasoningRequest reasoning{};      // chat only
+  StructuredRequest structure{};     // restricts the content of the answer
   std::optional<index> max_tokens{};
   SampleOptions options{};  // without max_new_tokens and the seed
   std::optional<Seed> seed{};

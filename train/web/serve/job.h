@@ -41,8 +41,8 @@ class Job {
   double age() const { return seconds_since(arrived_); }
   /// Records that its generation begins.
   void begin();
-  /// Records that a choice has generated so many tokens more: 1, or 0 when its prompt has been scored. `prompt_cached` is how many tokens of
-  /// its prompt came from a cache.
+  /// Records that a choice has generated so many tokens more: 1, or 0 when its prompt has been scored. `prompt_cached` is how many tokens
+  /// of its prompt came from a cache.
   void note_tokens(index count, index choice = 0, index prompt_cached = 0);
   void give(AnswerDelta piece);
   /// Ends the answer after its last piece.

@@ -17,8 +17,8 @@ namespace dikkat::serve {
 
 /// Generates the answers of the jobs of a queue, several at once, on the thread that calls run(). A free stream goes to the job with the
 /// fewest running choices: the one that began first, or else the one that has waited longest. So jobs begin in the order of arrival, and
-/// one with many choices does not keep others from beginning. Jobs leave when their last choice has ended or their client is gone. A failure
-/// ends only its own job.
+/// one with many choices does not keep others from beginning. Jobs leave when their last choice has ended or their client is gone. A
+/// failure ends only its own job.
 class JobRunner {
  public:
   struct Options {
@@ -74,7 +74,7 @@ class JobRunner {
   ServerMetrics own_metrics_;
   ServerMetrics& metrics_;  // those of the options, or own_metrics_
   std::unique_ptr<Scheduler> scheduler_;
-  index cached_ = 0;                 // the scheduler's count of cached prompt tokens after the last step
+  index cached_ = 0;                             // the scheduler's count of cached prompt tokens after the last step
   std::map<index, Choice> choices_;              // the keys are the scheduler's numbers
   std::vector<std::shared_ptr<Active>> active_;  // the jobs that have begun, in this order
 };

@@ -36,8 +36,8 @@ std::vector<std::string> names_of(const std::vector<ServedModel>& models);
 /// Returns the text of a request's conversation in the model's template. Throws ApiError if the model has no template, or the template
 /// refuses the conversation.
 ChatText conversation_text(const ServedModel& model, const ApiRequest& request);
-/// Returns the tokens of each prompt of a request, or of its conversation. Throws ApiError if one cannot be encoded or leaves no room for an
-/// answer, for a token of it or of a bias that is not in the vocabulary, and if the response may be too large.
+/// Returns the tokens of each prompt of a request, or of its conversation. Throws ApiError if one cannot be encoded or leaves no room for
+/// an answer, for a token of it or of a bias that is not in the vocabulary, and if the response may be too large.
 std::vector<std::vector<Token>> prompt_tokens(const ServedModel& model, const ApiRequest& request);
 
 /// Returns the most tokens of an answer to a prompt of `prompt_tokens`: the request's limit, but at most those that fit into the model's

@@ -105,9 +105,8 @@ std::string tokenize_json(const std::vector<ServedModel>& models, std::string_vi
   }
   const bool add_special = fields.flag("add_special_tokens", fields.flag("add_special", is_prompt));
   try {
-    return tokens_json(model,
-                       tokens_of(model.tokenizer, text->get_ref<const std::string&>(), add_special, fields.flag("parse_special", true)),
-                       listing);
+    return tokens_json(
+        model, tokens_of(model.tokenizer, text->get_ref<const std::string&>(), add_special, fields.flag("parse_special", true)), listing);
   } catch (const EncodeError& error) {
     refuse(name, name, ": ", error.what());
   }

@@ -40,7 +40,8 @@ TEST(ApiResponse, OfAText) {
 
 TEST(ApiResponse, OfTheScoresOfAPrompt) {
   // The first token has no score. Of two tokens with one name, the likelier one counts.
-  const AnswerDelta piece{.text = "ab", .tokens = {{.text = "a"}, {.text = "b", .log_probability = -2, .likeliest = {{"x", -1}, {"b", -1.5}}, .offset = 1}}};
+  const AnswerDelta piece{
+      .text = "ab", .tokens = {{.text = "a"}, {.text = "b", .log_probability = -2, .likeliest = {{"x", -1}, {"b", -1.5}}, .offset = 1}}};
   const std::string body = response_json(head(Endpoint::completions, true), {piece}, kUsage);
   const std::string expected =
       R"("logprobs":{"tokens":["a","b"],"token_logprobs":[null,-2.0],"top_logprobs":[null,{"x":-1.0,"b":-1.5}],"text_offset":[0,1]})";

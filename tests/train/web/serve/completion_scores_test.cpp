@@ -19,8 +19,7 @@ using testing::HttpReply;
 
 /// What EleutherAI's harness sends to score prompts.
 json scoring(const json& prompt) {
-  return {{"model", "tiny"},    {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 1}, {"logprobs", 1},
-          {"seed", 1234}, {"echo", true}};
+  return {{"model", "tiny"}, {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 1}, {"logprobs", 1}, {"seed", 1234}, {"echo", true}};
 }
 
 json ids_of(const std::string& text) {
@@ -66,7 +65,8 @@ void expect_scores_of(const json& choice, const std::string& prompt) {
     }
     const std::string name = scores["tokens"][i];
     EXPECT_EQ(scores["top_logprobs"][i][name], scores["token_logprobs"][i]) << "it is always among them";
-    EXPECT_EQ(largest == scores["token_logprobs"][i].get<double>(), scores["top_logprobs"][i].size() == 1) << "the same number if likeliest";
+    EXPECT_EQ(largest == scores["token_logprobs"][i].get<double>(), scores["top_logprobs"][i].size() == 1)
+        << "the same number if likeliest";
   }
 }
 
@@ -121,7 +121,9 @@ TEST(CompletionScores, NeedNoAnswer) {
 
 TEST(CompletionScores, HaveTheSameBitsWithAnyNeighbors) {
   const RunningServer first(small_model(), {.streams = 1, .prompt_positions = 0}), second(small_model(), {.streams = 6});
-  const auto prompt_of = [](int i) { return ids_of(std::string(120, 'a') + std::string(static_cast<std::size_t>(3 + 17 * i), static_cast<char>('a' + i % 3))); };
+  const auto prompt_of = [](int i) {
+    return ids_of(std::string(120, 'a') + std::string(static_cast<std::size_t>(3 + 17 * i), static_cast<char>('a' + i % 3)));
+  };
   json all = json::array();
   for (int i = 0; i < 12; ++i) {
     all.push_back(prompt_of(i));
@@ -174,8 +176,8 @@ TEST(CompletionScores, AStreamHasThemBeforeTheAnswer) {
 TEST(CompletionScores, OffsetsAreThoseOfTheEcho) {
   const PipelineTokenizer tokenizer = testing::sentence_piece_tokenizer();
   const SmallModel& small = small_model();
-  const RunningServer server(ServedModel{
-      .gpt = small.gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "print", .why_no_form = "it is plain"});
+  const RunningServer server(
+      ServedModel{.gpt = small.gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "print", .why_no_form = "it is plain"});
   const json choice = server.answer(kText, scoring("a b"))["choices"][0];
   const std::string text = choice["text"];
   EXPECT_TRUE(text.starts_with("a b"));
