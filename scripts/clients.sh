@@ -64,7 +64,7 @@ client qwen real_folders "$folder/node_modules" Qwen3-0.6B
 client serve serve "$PWD"
 client chat chat "$folder/node_modules"
 client serve_many serve_many "$PWD"
-client measured measured "$PWD"
+client measured measured "$PWD" ../shared/data
 client real_model real_model ../shared/data/stories260k
 client modelfile modelfile "$PWD"
 client tensorboard tensorboard "$PWD"

@@ -2,9 +2,9 @@
 // model that was trained on children's stories, and a model of GPT-2's shape with random weights. Scores of choices must be those of PyTorch
 // in float64, the chosen answers those of `dikkat eval --tasks`, and the perplexity that of `dikkat eval`.
 //
-//     node measured.mjs DIKKAT WORK_FOLDER REPOSITORY [QUESTIONS]     (scripts/clients.sh does)
+//     node measured.mjs DIKKAT WORK_FOLDER REPOSITORY DATA_FOLDER [QUESTIONS]     (scripts/clients.sh does)
 //
-// With QUESTIONS, also compares the speed with that of `dikkat eval --tasks` on so many questions.
+// DATA_FOLDER has the model, stories260k, and GPT-2's vocabulary. With QUESTIONS, also compares the speed with that of `dikkat eval --tasks` on so many questions.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,9 +12,8 @@ import { createInterface } from "node:readline";
 import { join, resolve } from "node:path";
 import { Dikkat } from "./dikkat.mjs";
 
-const [program, work, repository] = process.argv.slice(2, 5).map((path) => resolve(path));
-const timed = Number(process.argv[5] ?? 0);
-const shared = resolve(repository, "../shared/data");
+const [program, work, repository, data] = process.argv.slice(2, 6).map((path) => resolve(path));
+const timed = Number(process.argv[6] ?? 0);
 const dikkat = new Dikkat(program);
 const python = (script, ...words) =>
   execFileSync("/usr/bin/python3", [join(repository, "tests/clients", script), ...words], { encoding: "utf8", maxBuffer: 1 << 28 });
@@ -174,7 +173,7 @@ async function check_perplexity(server, model, text, window, begin) {
   const path = join(work, "text.txt");
   writeFileSync(path, short);
   const ours = JSON.parse(dikkat.run("eval", model, "--corpus", path, "--json"));
-  const [whole] = await loglikelihood(server, [{ context: [], continuation: short_ids }]);
+  const [whole] = await loglikelihood(server, [{ context: short_ids.slice(0, 1), continuation: short_ids.slice(1) }]);
   const own = whole.choice.logprobs.token_logprobs.slice(1, -1);
   assert.equal(ours.tokens, own.length, "eval predicts the same tokens");
   const perplexity = Math.exp(-sum(own) / own.length);
@@ -259,8 +258,8 @@ function questions_of(text, count, words) {
   }));
 }
 
-const stories = join(shared, "stories260k");
-const vocabulary = join(shared, "gpt2");
+const stories = join(data, "stories260k");
+const vocabulary = join(data, "gpt2");
 const tales = readFileSync(join(repository, "data/tales.txt"), "utf8");
 
 if (existsSync(stories)) {

@@ -26,9 +26,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(request.options);
   fuzz::hold(request.options.num_samples <= 8 && request.max_tokens.value_or(0) >= 0 && request.alternatives.value_or(0) <= 20,
              "numbers are bounded");
-  fuzz::hold(request.stops.size() <= 4 && std::ranges::all_of(request.stops, [](const std::string& stop) { return !stop.empty(); }),
+  fuzz::hold(request.stops.size() <= 16 && std::ranges::all_of(request.stops, [](const std::string& stop) { return !stop.empty(); }),
              "stop strings are few");
   fuzz::hold((endpoint == Endpoint::chat) == !request.messages.empty(), "a conversation has messages");
+  fuzz::hold((endpoint == Endpoint::chat) == request.prompts.empty() &&
+                 static_cast<index>(request.prompts.size()) * request.options.num_samples <= 1024,
+             "a completion has prompts, and not too many");
+  for (const ApiPrompt& prompt : request.prompts) {
+    fuzz::hold(!prompt.tokens || (!prompt.tokens->empty() && std::ranges::min(*prompt.tokens) >= 0), "a prompt of ids has one or more");
+  }
   for (const Message& message : request.messages) {
     fuzz::hold(message.role == "system" || message.role == "user" || message.role == "assistant", "roles are those of templates");
   }

@@ -46,7 +46,7 @@ std::vector<std::vector<double>> by_one_pass(const StreamedModel& model, const s
 TEST(SchedulerScores, AreThoseOfOnePassOverThePrompt) {
   for (const TransformerConfig& config : {kGpt, kLlama}) {
     const StreamedModel model(config);
-    for (const index size : {1, 2, 16, 17, 100, 128, 129, 300, 400}) {
+    for (const index size : {1, 2, 17, 128, 129, 400}) {
       const std::vector<Token> prompt = text(size, 5);
       const StreamedAnswer answer = alone(model, scored(model, prompt, 0, 4));
       EXPECT_EQ(answer.ending, Ending::length);
@@ -57,10 +57,10 @@ TEST(SchedulerScores, AreThoseOfOnePassOverThePrompt) {
       for (std::size_t i = 1; i < answer.scores.size(); ++i) {
         const ScoredToken& one = answer.scores[i];
         EXPECT_EQ(one.token, prompt[i]);
-        EXPECT_NEAR(one.log_probability.value(), expected[i - 1][static_cast<std::size_t>(prompt[i])], 2e-5);
+        EXPECT_NEAR(one.log_probability.value(), expected[i - 1][static_cast<std::size_t>(prompt[i])], 1e-4);
         ASSERT_EQ(one.likeliest.size(), 4U);
         for (const auto& [id, log_probability] : one.likeliest) {
-          EXPECT_NEAR(log_probability, expected[i - 1][static_cast<std::size_t>(id)], 2e-5);
+          EXPECT_NEAR(log_probability, expected[i - 1][static_cast<std::size_t>(id)], 1e-4);
           EXPECT_TRUE(id != one.token || log_probability == one.log_probability);
         }
       }
@@ -72,34 +72,32 @@ TEST(SchedulerScores, AreThoseOfOnePassOverThePrompt) {
 TEST(SchedulerScores, HaveTheSameBitsBesideAnyOthers) {
   for (const TransformerConfig& config : {kGpt, kLlama}) {
     const StreamedModel model(config);
-    const index sizes[] = {1, 5, 17, 20, 29, 40, 128, 129, 140, 150, 260, 391};
+    const index sizes[] = {1, 5, 17, 20, 29, 40, 128, 129, 140, 260};
     std::map<index, StreamedAnswer> expected;
     for (const index size : sizes) {
-      expected[size] = alone(model, scored(model, text(size, 3), 4));
-      StreamedAnswer unscored = alone(model, request(model, text(size, 3), 4));
+      expected[size] = alone(model, scored(model, text(size, 3), 2));
+      StreamedAnswer unscored = alone(model, request(model, text(size, 3), 2));
       unscored.scores = expected[size].scores;
       EXPECT_EQ(unscored, expected[size]) << "scores change nothing that is drawn";
     }
     PromptCache prompts(model.gpt, {.positions = 8 * PromptCache::kChunk});
-    for (const int threads : {1, 2, 3}) {
-      const WithThreads with(threads, Work{0});
-      for (const index streams : {2, 5, 12}) {
-        for (const bool is_cached : {false, true}) {
-          SCOPED_TRACE(concat(streams, " streams, ", threads, " threads", is_cached ? ", cached" : ""));
-          Running running(model, {.streams = streams, .prompts = is_cached ? &prompts : nullptr, .scores_prompts = true});
-          std::map<index, index> sizes_of;
-          for (index i = 0; i < 24; ++i) {
-            const index size = sizes[(5 * i + threads) % 12];
-            if (i % 4 == 3) {
-              running.add(request(model, text(size, 3), 3));  // without scores
-              continue;
-            }
-            sizes_of[running.add(scored(model, text(size, 3), 4))] = size;
+    const WithThreads with(2, Work{0});
+    for (const index streams : {3, 12}) {
+      for (const bool is_cached : {false, true}) {
+        SCOPED_TRACE(concat(streams, " streams", is_cached ? ", cached" : ""));
+        Running running(model, {.streams = streams, .prompts = is_cached ? &prompts : nullptr, .scores_prompts = true});
+        std::map<index, index> sizes_of;
+        for (index i = 0; i < 14; ++i) {
+          const index size = sizes[(3 * i + streams) % 10];
+          if (i % 4 == 3) {
+            running.add(request(model, text(size, 3), 3));  // without scores
+            continue;
           }
-          running.finish();
-          for (const auto& [number, size] : sizes_of) {
-            EXPECT_EQ(running.answers[number], expected[size]) << size;
-          }
+          sizes_of[running.add(scored(model, text(size, 3), 2))] = size;
+        }
+        running.finish();
+        for (const auto& [number, size] : sizes_of) {
+          EXPECT_EQ(running.answers[number], expected[size]) << size;
         }
       }
     }

@@ -178,7 +178,9 @@ TEST(CompletionScores, OffsetsAreThoseOfTheEcho) {
   const SmallModel& small = small_model();
   const RunningServer server(
       ServedModel{.gpt = small.gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "print", .why_no_form = "it is plain"});
-  const json choice = server.answer(kText, scoring("a b"))["choices"][0];
+  json request = scoring("a b");
+  request["logit_bias"] = {{"6", 100}};
+  const json choice = server.answer(kText, request)["choices"][0];
   const std::string text = choice["text"];
   EXPECT_TRUE(text.starts_with("a b"));
   const json& scores = choice["logprobs"];

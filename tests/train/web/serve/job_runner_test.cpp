@@ -159,7 +159,7 @@ TEST(JobRunner, AJobThatFailsEndsOnlyItself) {
   RunnerInThread runner(model, 3);
   const auto runs = runner.add("a", kManyTokens);
   wait_for_text(*runs);
-  const auto fails = runner.add({.prompt = "b", .max_tokens = 5});  // it has no seed
+  const auto fails = runner.add({.prompts = {{.text = "b"}}, .max_tokens = 5});  // it has no seed
   EXPECT_NE(testing::error_of([&] { texts_of(*fails); }), "");
   wait_for_text(*runs);
   EXPECT_EQ(texts_of(*runner.add("c", 3))[0].empty(), false);
@@ -170,7 +170,7 @@ TEST(JobRunner, AModelThatFailsEndsOnlyItsJob) {
   SmallModel broken(4000, false);  // otherwise the logit of 'x' would be NaN too, after any text
   broken.store.weights<float>()[broken.store.entry("wte.weight").offset + 'x' * 16] = std::nanf("");
   const ServedModel model = broken.served();
-  ApiRequest request{.prompt = "a", .max_tokens = 3000, .seed = Seed{.bits = 1}};
+  ApiRequest request{.prompts = {{.text = "a"}}, .max_tokens = 3000, .seed = Seed{.bits = 1}};
   request.options.constraint = [] { return std::make_unique<OnlyA>(); };
   const std::string all(3000, 'a');
   RunnerInThread runner(model, 3);
@@ -186,7 +186,7 @@ TEST(JobRunner, AConstraintThatThrowsEndsOnlyItsJob) {
   const ServedModel model = small_model().served();
   RunnerInThread runner(model, 2);
   for (int i = 0; i < 3; ++i) {
-    ApiRequest request{.prompt = "a", .max_tokens = 30, .seed = Seed{.bits = 1}};
+    ApiRequest request{.prompts = {{.text = "a"}}, .max_tokens = 30, .seed = Seed{.bits = 1}};
     request.options.constraint = []() -> std::unique_ptr<TokenConstraint> { throw ApiError(400, "too many states"); };
     const auto fails = runner.add(std::move(request)), one = runner.add("b", 30);
     EXPECT_EQ(testing::error_of([&] { texts_of(*fails); }), "too many states");

@@ -101,7 +101,7 @@ def ask(server, path, request, departs_after=None):
 
 def requests_of(words):
     """Makes the requests: short and long prompts with beginnings that many share, one or more choices, streams and whole answers, some of a
-    form that is given."""
+    form that is given, some with several prompts or with their scores."""
     draw = random.Random(42)
     beginnings = [" ".join(draw.choices(words, k=count)) for count in (3, 20, 60)]
     made = []
@@ -117,6 +117,9 @@ def requests_of(words):
             path = "/v1/completions"
             request["prompt"] = text
             request["logprobs"] = draw.choice((None, None, None, 0, 2))
+            request["echo"] = draw.random() < 0.3
+            if draw.random() < 0.2:
+                request["prompt"] = [text, beginnings[2], text[:40]]
         if draw.random() < 0.1:
             request["regex"] = draw.choice(("[a-z ]{5,30}", "(yes|no), because [a-z]{3,12}", "[0-9]{2,20}"))
         made.append((path, request))

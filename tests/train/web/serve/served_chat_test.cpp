@@ -43,7 +43,7 @@ ApiRequest asked(const std::string& fields, const std::string& messages = R"([{"
 
 std::string prompt_for(const char* jinja, const ApiRequest& request) {
   const ChatModel model;
-  return model.tokenizer.decode(prompt_tokens(model.served(jinja), request));
+  return model.tokenizer.decode(prompt_tokens(model.served(jinja), request).at(0));
 }
 
 /// "param: message" of the refusal of a request.
@@ -100,7 +100,7 @@ TEST(ChatForm, ReadsAnswersThatMayHaveMoreThanContent) {
   const auto read = [&](const char* jinja, const std::string& fields, const std::string& answer) -> std::string {
     const ServedModel served = model.served(jinja);
     const ApiRequest request = asked(fields);
-    std::optional<AnswerReader> reader = reader_of(served, request, prompt_tokens(served, request));
+    std::optional<AnswerReader> reader = reader_of(served, request, prompt_tokens(served, request).at(0));
     if (!reader) {
       return "none";
     }

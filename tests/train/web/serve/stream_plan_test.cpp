@@ -4,6 +4,7 @@
 
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/small_model.h"
+#include "train/sample/prompt_cache.h"
 
 namespace dikkat::serve {
 namespace {
@@ -58,10 +59,10 @@ TEST(StreamPlan, NeedsWhatKeysAndValuesTake) {
   constexpr std::size_t kPosition = 2 * 16 * sizeof(float);  // one layer with keys and values of 16 numbers
   EXPECT_EQ(needs.weights, 77U);
   EXPECT_EQ(needs.context, 400);
-  EXPECT_GE(needs.stream, 400 * kPosition);
-  EXPECT_LE(needs.stream, 400 * kPosition + 20'000) << "and logits";
-  EXPECT_GE(needs.chunk, 128 * kPosition);
-  EXPECT_LE(needs.chunk, 128 * kPosition + 4096);
+  const auto scores = [&](index positions) { return prompt_score_bytes(model.gpt.config(), positions, 1); };
+  EXPECT_GE(needs.stream, 400 * kPosition + scores(400));
+  EXPECT_LE(needs.stream, 400 * kPosition + scores(400) + 20'000) << "and logits";
+  EXPECT_EQ(needs.chunk, 128 * kPosition + scores(128));
   EXPECT_EQ(needs.stream - half.stream, 200 * kPosition);
 }
 

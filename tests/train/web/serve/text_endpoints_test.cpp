@@ -16,13 +16,17 @@ namespace {
 
 using nlohmann::json;
 
-/// A tokenizer of bytes with special tokens, of which the first one begins every text.
-BpeTokenizer tokenizer_with_special() {
+BpeVocabulary vocabulary_of_bytes() {
   std::vector<std::string> bytes;
   for (int byte = 0; byte < 256; ++byte) {
     bytes.emplace_back(1, static_cast<char>(byte));
   }
-  BpeVocabulary vocabulary{.bpe = Bpe(bytes, {})};
+  return {.bpe = Bpe(bytes, {})};
+}
+
+/// A tokenizer of bytes with special tokens, of which the first one begins every text.
+BpeTokenizer tokenizer_with_special() {
+  BpeVocabulary vocabulary = vocabulary_of_bytes();
   vocabulary.added_tokens[256] = {.name = "<s>"};
   vocabulary.added_tokens[257] = {.name = "<|im_start|>"};
   vocabulary.added_tokens[258] = {.name = "<|im_end|>"};
@@ -132,14 +136,14 @@ TEST_F(TextEndpoints, DescribeTheTokenizer) {
   EXPECT_TRUE(info["eos_token"].is_null() && info["pad_token"].is_null()) << "it has none";
   EXPECT_EQ(info["model_max_length"], 64);
   EXPECT_NE(info["chat_template"].get<std::string>().find("<|im_start|>"), std::string::npos);
-  BpeVocabulary vocabulary{.bpe = Bpe({"a", "b"}, {})};
-  vocabulary.added_tokens[2] = {.name = "<|endoftext|>"};
+  BpeVocabulary vocabulary = vocabulary_of_bytes();
+  vocabulary.added_tokens[256] = {.name = "<|endoftext|>"};
   const BpeTokenizer ends(std::move(vocabulary));
   const ServedModel other{.gpt = model.gpt, .tokenizer = ends, .name = "ends", .fingerprint = "print", .why_no_form = "it is plain"};
   const json of_other = json::parse(tokenizer_info_json(other));
   EXPECT_EQ(of_other["eos_token"], "<|endoftext|>");
   EXPECT_TRUE(of_other["chat_template"].is_null());
-  EXPECT_EQ(json::parse(tokenize_json({other}, R"({"prompt": "<|endoftext|>", "add_special_tokens": false})"))["tokens"], json{2})
+  EXPECT_EQ(json::parse(tokenize_json({other}, R"({"prompt": "<|endoftext|>", "add_special_tokens": false})"))["tokens"], json{256})
       << "its name is encoded as the token";
 }
 
