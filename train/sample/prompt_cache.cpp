@@ -18,28 +18,8 @@ struct Chunk {
   std::vector<Chunk*> children{};
   std::int64_t used = 0;  // the index of its last use
 
-  /// Returns whether it has all that these scores need of it.
-  bool has_scores_for(const PromptScores& wanted) const {
-    return scores && scores->usable == wanted.usable && scores->alternatives >= wanted.alternatives;
-  }
+  bool lacks(const PromptScores* wanted) const { return wanted != nullptr && !(scores && wanted->is_within(*scores)); }
 };
-
-/// Appends the scores of a chunk, which may have more alternatives.
-void append(const PromptScores& chunk, PromptScores& to) {
-  for (const ScoredToken& one : chunk.tokens) {
-    ScoredToken& added = to.tokens.emplace_back(one);
-    added.likeliest.resize(std::min(added.likeliest.size(), static_cast<std::size_t>(to.alternatives)));
-  }
-  to.last = chunk.last;
-}
-
-/// Returns the scores of the last chunk of these.
-PromptScores last_chunk_of(const PromptScores& all) {
-  return {.usable = all.usable,
-          .alternatives = all.alternatives,
-          .tokens = {all.tokens.end() - PromptCache::kChunk, all.tokens.end()},
-          .last = all.last};
-}
 
 }  // namespace
 
@@ -57,14 +37,14 @@ class PromptCache::Tree {
     ++uses_;
     for (index at = 0; at < last; at += kChunk) {
       Chunk* next = find(model, parent, chunk_at(context, at));
-      if (next == nullptr || (at >= begin && scores != nullptr && !next->has_scores_for(*scores))) {
+      if (next == nullptr || (at >= begin && next->lacks(scores))) {
         break;
       }
       next->used = uses_;
       if (at >= begin) {
         to.append_positions(0, next->keys_and_values, 0, 0, kChunk);
         if (scores != nullptr) {
-          append(*next->scores, *scores);
+          scores->append(*next->scores);
         }
       }
       parent = next;
@@ -92,8 +72,8 @@ class PromptCache::Tree {
         next->scores.reset();
         children_of(parent).push_back(next);
       }
-      if (scores != nullptr && at + kChunk == std::ssize(scores->tokens) && !next->has_scores_for(*scores)) {
-        next->scores = last_chunk_of(*scores);
+      if (next->lacks(scores) && at + kChunk == std::ssize(scores->tokens)) {
+        next->scores = scores->last_tokens(kChunk);
       }
       next->used = uses_;
       parent = next;
@@ -149,11 +129,6 @@ class PromptCache::Tree {
   std::int64_t uses_ = 0;
 };
 
-std::size_t prompt_score_bytes(const TransformerConfig& model, index positions, index parts) {
-  constexpr std::size_t kOfAToken = sizeof(ScoredToken) + kMostAlternatives * sizeof(std::pair<Token, double>);
-  return static_cast<std::size_t>(positions) * kOfAToken + static_cast<std::size_t>(parts * model.vocab_size) * sizeof(float);
-}
-
 PromptCache::PromptCache(const Gpt& model, const Options& options) : tree_(std::make_unique<Tree>(model, options)) {}
 PromptCache::PromptCache(PromptCache&&) noexcept = default;
 PromptCache& PromptCache::operator=(PromptCache&&) noexcept = default;
@@ -161,7 +136,7 @@ PromptCache::~PromptCache() = default;
 
 std::size_t PromptCache::bytes(const TransformerConfig& model, const Options& options) {
   const index positions = (options.positions == 0 ? model.block_size : options.positions) / kChunk * kChunk;
-  const std::size_t scores = options.scores_prompts ? prompt_score_bytes(model, positions, positions / kChunk) : 0;
+  const std::size_t scores = options.scores_prompts ? PromptScores::bytes(model, positions, positions / kChunk) : 0;
   return key_value_bytes(model, positions, options.cache.value_or(DType::f32)) + scores;
 }
 

@@ -4,24 +4,12 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "layers/models/gpt.h"
-#include "train/sample/scored_token.h"
+#include "train/sample/prompt_scores.h"
 #include "train/text/token.h"
 
 namespace dikkat {
-
-/// The scores of a prompt's tokens that were read so far.
-struct PromptScores {
-  index usable = 0;        // ids that are alternatives
-  index alternatives = 0;  // the likeliest tokens of each score
-  std::vector<ScoredToken> tokens{};
-  std::vector<float> last{};  // (V): the logits after the last of the tokens, which score the next one
-};
-
-/// Returns the most bytes of the scores of `positions` tokens, of prompts in so many parts.
-std::size_t prompt_score_bytes(const TransformerConfig& model, index positions, index parts);
 
 /// Keys and values of prompts that were read before, of several conversations. A prompt is read in chunks of kChunk tokens. The cache keeps
 /// whole chunks in a tree, in which a chunk's parent has the tokens before it. So a prompt finds the chunks of its longest shared prefix,

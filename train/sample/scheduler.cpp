@@ -1,7 +1,6 @@
 #include "train/sample/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -273,11 +272,8 @@ class Scheduler::State {
     std::vector<Part> parts;
     for (Stream* one : std::vector(reading_.begin(), reading_.end())) {
       try {
-        if (parts.empty() || may_join(parts, *one)) {
-          const Part part = next_part(*one);
-          if (parts.empty() || fits(parts, part)) {
-            parts.push_back(part);
-          }
+        if (const Part part = next_part(*one); parts.empty() || fits(parts, part)) {
+          parts.push_back(part);
         }
       } catch (const std::exception&) {
         fail_sample(*one, std::current_exception());
@@ -299,17 +295,13 @@ class Scheduler::State {
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
       try {
-        require_numbers(is_nan[i] == 0);
+        if (is_nan[i] != 0) {
+          throw ModelPasses::nan_error();
+        }
         take(parts[i], static_cast<index>(i));
       } catch (const std::exception&) {
         fail_sample(*parts[i].stream, std::current_exception());
       }
-    }
-  }
-
-  static void require_numbers(bool are_numbers) {
-    if (!are_numbers) {
-      throw ModelPasses::nan_error();
     }
   }
 
@@ -329,22 +321,15 @@ class Scheduler::State {
     return part;
   }
 
-  /// Returns whether a chunk of this stream may fit into a pass, as far as that does not depend on the chunk.
-  static bool may_join(const std::vector<Part>& parts, const Stream& one) {
-    const Part& first = parts.front();
-    const index size = std::ssize(first.tokens);
-    return &one.sample->model() == &first.model() && size > ModelPasses::kMostRows && (std::ssize(parts) + 1) * size <= PromptCache::kChunk;
-  }
   /// Returns whether a chunk fits into a pass, filled up to the longest one, with at most kChunk tokens.
   bool fits(const std::vector<Part>& parts, const Part& part) const {
+    const auto size_of = [](const Part& one) { return std::ssize(one.tokens); };
     const Part& first = parts.front();
-    const index begin = part.stream->keys_and_values.length(), size = std::ssize(part.tokens);
-    index longest = size;
-    for (const Part& one : parts) {
-      longest = std::max(longest, std::ssize(one.tokens));
-    }
-    return part.is_scored == first.is_scored && begin == first.stream->keys_and_values.length() && size > ModelPasses::kMostRows &&
-           (std::ssize(parts) + 1) * longest <= PromptCache::kChunk && begin + longest <= size_.context;
+    const index begin = part.stream->keys_and_values.length();
+    const index longest = std::max(size_of(part), size_of(*std::ranges::max_element(parts, {}, size_of)));
+    return &part.model() == &first.model() && part.is_scored == first.is_scored && begin == first.stream->keys_and_values.length() &&
+           std::min(size_of(part), size_of(first)) > ModelPasses::kMostRows && begin + longest <= size_.context &&
+           (std::ssize(parts) + 1) * longest <= PromptCache::kChunk;
   }
 
   /// Takes the results of a chunk that was read as number `i` of its pass.
@@ -352,7 +337,7 @@ class Scheduler::State {
     Stream& one = *part.stream;
     prompt_tokens_read_ += std::ssize(part.tokens);
     if (part.is_scored) {
-      score(part, i);
+      one.scores.score(part.tokens, [&](index token) { return passes_.logits_after(i, token); });
     }
     if (prompts_ != nullptr && part.is_prompt && std::ssize(part.tokens) == PromptCache::kChunk) {
       prompts_->add(part.model(), one.sample->context(), one.keys_and_values, part.is_scored ? &one.scores : nullptr);
@@ -371,26 +356,6 @@ class Scheduler::State {
       one.has_prompt = true;
       share_prompt(one);
     }
-  }
-
-  /// Adds the scores of the tokens of a chunk, which is number `i` of its pass.
-  void score(const Part& part, index i) {
-    PromptScores& scores = part.stream->scores;
-    const std::size_t begin = scores.tokens.size(), count = part.tokens.size();
-    scores.tokens.resize(begin + count);
-    parallel_for(static_cast<index>(count), Work::elements(static_cast<index>(4 * count) * size_.vocabulary), [&](index at) {
-      const Token token = part.tokens[static_cast<std::size_t>(at)];
-      ScoredToken& scored = scores.tokens[begin + static_cast<std::size_t>(at)];
-      if (begin == 0 && at == 0) {
-        scored.token = token;
-        return;
-      }
-      const std::span<const float> logits = at == 0 ? std::span<const float>(scores.last) : passes_.logits_after(i, at - 1);
-      scored = score_token(logits, token, scores.usable, scores.alternatives);
-      require_numbers(!std::isnan(*scored.log_probability));
-    });
-    const auto last = passes_.logits_after(i, static_cast<index>(count) - 1);
-    scores.last.assign(last.begin(), last.end());
   }
 
   /// Reports the scores of a prompt that has been read, and its sample's end if it draws nothing.
@@ -603,7 +568,7 @@ std::size_t Scheduler::bytes(const TransformerConfig& model, const Options& opti
     return all;
   }
   // Count the scores of prompts, and the logits after all tokens of a pass.
-  return all + prompt_score_bytes(model, options.streams * model.block_size, options.streams) +
+  return all + PromptScores::bytes(model, options.streams * model.block_size, options.streams) +
          static_cast<std::size_t>(PromptCache::kChunk * model.vocab_size) * sizeof(float);
 }
 

@@ -5,18 +5,17 @@
 #include <limits>
 
 #include "autograd/base/error.h"
-#include "train/sample/draw.h"
+#include "train/sample/scored_token.h"
 
 namespace dikkat {
 namespace {
 
 /// Returns the token at a position, whose probabilities are softmax(logits), and the likeliest tokens there.
 TokenInspection::Seen inspect_token(Token token, std::span<const float> logits, const InspectionOptions& options) {
-  const double total = log_sum_exp(logits);
-  const auto probability = [&](Token id) { return std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)]) - total); };
-  TokenInspection::Seen looked{.token = token, .probability = probability(token)};
-  for (const Token id : likeliest_tokens(logits, options.ids, options.alternatives)) {
-    looked.alternatives.emplace_back(id, probability(id));
+  const ScoredToken scored = score_token(logits, token, options.ids, options.alternatives);
+  TokenInspection::Seen looked{.token = token, .probability = std::exp(*scored.log_probability)};
+  for (const auto& [id, log_probability] : scored.likeliest) {
+    looked.alternatives.emplace_back(id, std::exp(log_probability));
   }
   return looked;
 }

@@ -354,11 +354,11 @@ TEST(Scheduler, PlansItsMemory) {
   EXPECT_EQ(2 * Scheduler::bytes(large, {.streams = 1}) - Scheduler::bytes(large, {.streams = 2}), key_value_bytes(c, 2048, DType::f32));
   EXPECT_EQ(PromptCache::bytes(c, {.positions = 300}), key_value_bytes(c, 256, DType::f32));
   // Scores take memory too: of each token of a context, and logits.
-  const std::size_t scores = prompt_score_bytes(c, 400, 1), logits = sizeof(float) * PromptCache::kChunk * kStreamedTokens;
+  const std::size_t scores = PromptScores::bytes(c, 400, 1), logits = sizeof(float) * PromptCache::kChunk * kStreamedTokens;
   EXPECT_EQ(scores, 400 * (sizeof(ScoredToken) + kMostAlternatives * sizeof(std::pair<Token, double>)) + sizeof(float) * kStreamedTokens);
   EXPECT_EQ(Scheduler::bytes(c, {.streams = 3, .scores_prompts = true}), of(3) + 3 * scores + logits);
   EXPECT_EQ(PromptCache::bytes(c, {.positions = 300, .scores_prompts = true}),
-            key_value_bytes(c, 256, DType::f32) + prompt_score_bytes(c, 256, 2));
+            key_value_bytes(c, 256, DType::f32) + PromptScores::bytes(c, 256, 2));
 }
 
 TEST(PromptCache, KeepsSeveralConversations) {

@@ -59,7 +59,7 @@ TEST(StreamPlan, NeedsWhatKeysAndValuesTake) {
   constexpr std::size_t kPosition = 2 * 16 * sizeof(float);  // one layer with keys and values of 16 numbers
   EXPECT_EQ(needs.weights, 77U);
   EXPECT_EQ(needs.context, 400);
-  const auto scores = [&](index positions) { return prompt_score_bytes(model.gpt.config(), positions, 1); };
+  const auto scores = [&](index positions) { return PromptScores::bytes(model.gpt.config(), positions, 1); };
   EXPECT_GE(needs.stream, 400 * kPosition + scores(400));
   EXPECT_LE(needs.stream, 400 * kPosition + scores(400) + 20'000) << "and logits";
   EXPECT_EQ(needs.chunk, 128 * kPosition + scores(128));
