@@ -15,6 +15,7 @@ import { Dikkat } from "./dikkat.mjs";
 const [program, work, repository, data] = process.argv.slice(2, 6).map((path) => resolve(path));
 const timed = Number(process.argv[6] ?? 0);
 const dikkat = new Dikkat(program);
+const sum = (list) => list.reduce((a, b) => a + b, 0);
 const python = (script, ...words) =>
   execFileSync("/usr/bin/python3", [join(repository, "tests/clients", script), ...words], { encoding: "utf8", maxBuffer: 1 << 28 });
 
@@ -88,7 +89,7 @@ async function loglikelihood(server, batch, more = {}) {
       const scores = own.slice(batch[i].context.length, -1);
       const best = top.slice(batch[i].context.length, -1).map((one) => Math.max(...Object.values(one)));
       return {
-        sum: scores.reduce((a, b) => a + b, 0),
+        sum: sum(scores),
         greedy: scores.every((score, j) => score === best[j]),
         choice: { ...choice, index: 0 },
       };
@@ -102,8 +103,13 @@ const kWays = [
   { concurrent: 8, batch: 8 },
 ];
 
-/// Multiple choice: returns what was found.
-async function check_choices(server, model, questions) {
+const kMeasures = {
+  choices: ({ sum }) => sum,
+  choices_per_byte: ({ sum }, { choice }) => sum / Buffer.byteLength(choice),
+};
+
+/// Multiple choice, by these measures of eval: returns what was found.
+async function check_choices(server, model, questions, measures) {
   // The ids of eval --tasks: a prompt with the token that begins every text, and a choice by itself.
   const requests = [];
   for (const [question, { prompt, choices }] of questions.entries()) {
@@ -126,21 +132,18 @@ async function check_choices(server, model, questions) {
   const torch = JSON.parse(python("torch_scores.py", model, file));
   let error = 0;
   requests.forEach(({ context }, i) => {
-    const expected = torch[i].log_probabilities.slice(context.length - 1).reduce((a, b) => a + b, 0);
+    const expected = sum(torch[i].log_probabilities.slice(context.length - 1));
     error = Math.max(error, Math.abs(scores[i].sum - expected) / Math.max(1, Math.abs(expected)));
     assert.equal(scores[i].greedy, torch[i].likeliest.slice(context.length - 1).every(Boolean), "greedy");
   });
   assert(error < 1e-5, `sums differ by ${error}`);
 
   // The chosen answers are those of eval: it finds that all are right.
-  for (const [measure, by] of [
-    ["choices", ({ sum }) => sum],
-    ["choices_per_byte", ({ sum }, { choice }) => sum / Buffer.byteLength(choice)],
-  ]) {
+  for (const measure of measures) {
     const answers = questions.map(({ prompt, choices }, question) => {
       const values = choices.map((choice) => {
         const i = requests.findIndex((one) => one.question === question && one.choice === choice);
-        return by(scores[i], requests[i]);
+        return kMeasures[measure](scores[i], requests[i]);
       });
       return { prompt, choices, answer: values.indexOf(Math.max(...values)) };
     });
@@ -152,8 +155,8 @@ async function check_choices(server, model, questions) {
   return `${requests.length} choices in ${kWays.length} ways, sums differ by ${error.toExponential(1)}`;
 }
 
-/// Rolling perplexity: windows with one token of context, of at most `window` tokens.
-async function check_perplexity(server, model, text, window, begin) {
+/// Rolling perplexity: windows with one token of context, of at most `window` tokens, beside PyTorch.
+async function check_rolling(server, model, text, window, begin) {
   const ids = await server.encode(text);
   const windows = [];
   for (let at = 0; at < ids.length; at += window)
@@ -161,14 +164,16 @@ async function check_perplexity(server, model, text, window, begin) {
   const scores = await in_batches(windows, { concurrent: 8, batch: 1 }, (batch) => loglikelihood(server, batch));
   const file = join(work, "texts.json");
   writeFileSync(file, JSON.stringify(windows.map(({ context, continuation }) => [...context, ...continuation])));
-  const expected = JSON.parse(python("torch_scores.py", model, file)).map((one) => one.log_probabilities.reduce((a, b) => a + b, 0));
-  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  const expected = JSON.parse(python("torch_scores.py", model, file)).map((one) => sum(one.log_probabilities));
   const found = -sum(scores.map((one) => one.sum)) / ids.length;
   const error = Math.abs(found + sum(expected) / ids.length);
   assert(error < 1e-5, `the loss of windows differs by ${error}`);
+  return `the loss of ${windows.length} rolling windows to ${error.toExponential(1)}`;
+}
 
-  // A text that fits into a window has the perplexity of eval, which does not predict the first token.
-  const short = await server.decode(ids.slice(0, window - 1));
+/// The perplexity of a text of `count` tokens, which is that of eval. Eval does not predict the first token.
+async function check_perplexity(server, model, text, count) {
+  const short = await server.decode((await server.encode(text)).slice(0, count));
   const short_ids = await server.encode(short);
   const path = join(work, "text.txt");
   writeFileSync(path, short);
@@ -178,7 +183,7 @@ async function check_perplexity(server, model, text, window, begin) {
   assert.equal(ours.tokens, own.length, "eval predicts the same tokens");
   const perplexity = Math.exp(-sum(own) / own.length);
   assert(Math.abs(perplexity / ours.perplexity - 1) < 1e-5, `perplexity ${perplexity}, eval has ${ours.perplexity}`);
-  return `perplexity ${perplexity.toFixed(4)} as eval's, ${windows.length} rolling windows to ${error.toExponential(1)}`;
+  return `perplexity ${perplexity.toFixed(4)} as eval's`;
 }
 
 /// Generation until a stop string, with prompts as ids and as texts.
@@ -271,8 +276,9 @@ if (existsSync(stories)) {
     const [bos] = await server.encode(info.bos_token);
     assert.deepEqual([bos, ...(await server.encode(info.eos_token))], [1, 2], "names of special tokens have their ids");
     const report = [
-      await check_choices(server, stories, questions_of(text + " " + tales.slice(0, 3000), 12, 40)),
-      await check_perplexity(server, stories, text.repeat(3), 300, bos),
+      await check_choices(server, stories, questions_of(text + " " + tales.slice(0, 3000), 12, 40), Object.keys(kMeasures)),
+      await check_rolling(server, stories, text.repeat(3), 300, bos),
+      await check_perplexity(server, stories, text.repeat(3), 400),
       await check_generation(server, stories, ["Once upon a time", "Lily and Tom", "The dog was"], [".", "\n\n"], info.eos_token),
     ];
     await check_refusals(server, 512, 512);
@@ -292,10 +298,10 @@ if (existsSync(vocabulary)) {
   try {
     const info = await server.info();
     assert.equal(info.eos_token, "<|endoftext|>");
-    const [begin] = await server.encode(info.eos_token);
+    assert.deepEqual(await server.encode(info.eos_token), [50256]);
     const report = [
-      await check_choices(server, model, questions_of(tales, 3, 30)),
-      await check_perplexity(server, model, tales.slice(0, 600), 100, begin),
+      await check_choices(server, model, questions_of(tales, 2, 30), ["choices"]),
+      await check_perplexity(server, model, tales.slice(0, 600), 100),
     ];
     await check_refusals(server, 1024, 50257);
     assert.equal(server.asked.answers, server.asked.requests);
