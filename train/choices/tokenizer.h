@@ -15,6 +15,6 @@ struct Names<Splitter> {
 };
 
 /// The kinds of tokenizers that a configuration may name. train/text/tokenizer_kinds.h has their classes, in the same order.
-inline constexpr std::string_view kTokenizerNames[] = {"byte", "char", "word", "bpe"};
+inline constexpr std::string_view kTokenizerNames[] = {"byte", "char", "word", "symbols", "bpe"};
 
 }  // namespace dikkat

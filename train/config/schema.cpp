@@ -240,8 +240,9 @@ constexpr Key kKeys[] = {
 
     tokenizer<&TokenizerConfig::kind>(
         "kind", fixed(one_of(kTokenizerNames)),
-        "Kind of token: a byte, a character (Unicode code point), a word (text between white space), or a piece of text that byte pair "
-        "encoding has learned, as in GPT-2 (bpe). A tokenizer from path keeps its own kind."),
+        "Kind of token: a byte, a character (Unicode code point), a word (text between white space), a symbol (text between single spaces, "
+        "of which none is unknown), or a piece of text that byte pair encoding has learned, as in GPT-2 (bpe). A tokenizer from path keeps "
+        "its own kind."),
     tokenizer<&TokenizerConfig::vocab_size>("vocab_size", fixed(between(257, 1 << 24)),
                                             "Number of tokens that bpe learns, including the 256 bytes and <|endoftext|>."),
     tokenizer<&TokenizerConfig::splitter>(
@@ -253,7 +254,7 @@ constexpr Key kKeys[] = {
     tokenizer<&TokenizerConfig::path>(
         "path", fixed(anything()),
         "Existing tokenizer to use instead of learning one from the corpus: a tokenizer.json, GPT-2's vocab.bpe next to its "
-        "encoder.json, nanoGPT's characters as JSON, or a folder with one of these."),
+        "encoder.json, nanoGPT's meta.pkl, or a folder with one of these."),
 
     data<&DataConfig::corpus>("corpus", anything(),
                               "Texts to train on: files, folders, patterns with * and ?, or - for standard input. A .jsonl file has one "

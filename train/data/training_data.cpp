@@ -31,11 +31,11 @@ void add_facts(const CorpusContents& found, RunFacts& facts) {
 bool reads_pairs(const Config& config) { return config.model.kind == ModelKind::encoder_decoder; }
 
 /// Returns the tokenizer that is known before the corpus is read, or nullptr.
-std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known) {
+std::unique_ptr<Tokenizer> known_tokenizer(const Config& config, const KnownCorpus* known, std::vector<std::string>& notes) {
   if (known != nullptr) {
     return tokenizer_from_json(known->tokenizer);
   }
-  return config.tokenizer.path.empty() ? nullptr : open_tokenizer(config.tokenizer.path);
+  return config.tokenizer.path.empty() ? find_meta_pickle(config.data.all_sources(), notes) : open_tokenizer(config.tokenizer.path);
 }
 
 /// Returns the settings of the data with a source's files as its corpus.
@@ -259,7 +259,8 @@ TrainingData load_training_data(const ResolvedConfig& config, const KnownCorpus*
   if (progress && std::find(paths.begin(), paths.end(), kStandardInput) != paths.end()) {
     progress({.stage = LoadingReport::Stage::opening});
   }
-  auto tokenizer = known_tokenizer(config, known);
+  std::vector<std::string> notes;
+  auto tokenizer = known_tokenizer(config, known, notes);
   if (reads_pairs(config)) {
     TrainingData data = naming_memory("reading the pairs", [&] {
       return load_pairs(config->data, config->tokenizer, config->model.block_size, known, std::move(tokenizer));
@@ -270,6 +271,7 @@ TrainingData load_training_data(const ResolvedConfig& config, const KnownCorpus*
     return data;
   }
   TrainingData data = naming_memory("loading the corpus", [&] { return load_sources(config, known, std::move(tokenizer), progress); });
+  data.notes.insert(data.notes.begin(), notes.begin(), notes.end());
   data.facts.several_documents =
       std::ranges::any_of(data.sources, [](const SourceData& source) { return source.train->size().documents > 2; });
   return data;

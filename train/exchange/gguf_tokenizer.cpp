@@ -13,11 +13,11 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
-#include "train/text/char_tokenizer.h"
 #include "train/text/hugging_face/bpe_pipeline.h"
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/sentence_piece.h"
 #include "train/text/hugging_face/text_normalizer.h"
+#include "train/text/tokenizer_kinds.h"
 #include "train/text/utf8.h"
 
 namespace dikkat {
@@ -283,12 +283,17 @@ std::optional<std::string> unescaped(std::string_view text) {
 /// The first byte of padding tokens. It never occurs in UTF-8, so llama.cpp never finds these tokens in a text.
 constexpr std::string_view kUnreachable = "\\xff";
 
-void add_single(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+/// Adds a tokenizer that takes the longest token at each place of a text: bytes, characters or symbols.
+void add_longest(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+  std::vector<TokenType> types(static_cast<std::size_t>(tokenizer.vocab_size()), TokenType::text);
+  for (const SpecialToken& token : tokenizer.special_tokens()) {
+    types[static_cast<std::size_t>(token.id)] = TokenType::special;
+  }
   add(metadata, "model", MetaValue(kLongestMatch));
   add_tokens(
       metadata, rows, tokenizer.vocab_size(), [&](Token id) { return escaped(tokenizer.decode(std::span(&id, 1))); },
-      [](Token) { return TokenType::text; }, kUnreachable);
-  add(metadata, "add_bos_token", MetaValue(false));
+      [&](Token id) { return types[static_cast<std::size_t>(id)]; }, kUnreachable);
+  add_around(tokenizer.text_tokens(), metadata);
 }
 
 /// The tokens of a file and their types, without the padding at the end.
@@ -310,25 +315,30 @@ TokenTable token_table_of(const WeightFile& file) {
   return {std::move(tokens), *std::move(types)};
 }
 
-/// Reads a tokenizer of RWKV's kind whose tokens are single characters or bytes.
-std::unique_ptr<Tokenizer> read_single(const WeightFile& file) {
+/// Reads a tokenizer of RWKV's kind: bytes, characters, or other texts.
+std::unique_ptr<Tokenizer> read_longest(const WeightFile& file) {
   const TokenTable table = token_table_of(file);
   bool are_bytes = std::ssize(table.tokens) == ByteTokenizer().vocab_size();
-  std::u32string characters;
+  SymbolVocabulary vocabulary{.split = SymbolSplit::longest};
   for (std::size_t i = 0; i < table.tokens.size(); ++i) {
     const auto bytes = unescaped(table.tokens[i]);
-    const bool is_byte = bytes && bytes->size() == 1 && static_cast<unsigned char>((*bytes)[0]) == i;
-    are_bytes = are_bytes && is_byte;
-    const auto character = bytes && !bytes->empty() ? utf8::decode(*bytes, 0) : utf8::Character{};
-    const bool is_character = bytes && !bytes->empty() && character.fault == utf8::Fault::none && character.bytes == std::ssize(*bytes);
-    require_input(is_character || are_bytes, file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]),
-                  ", expected single characters or the 256 bytes; or give another tokenizer with --tokenizer PATH");
-    characters += character.code_point;
+    require_input(bytes.has_value(), file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]), ", whose escapes are incomplete");
+    are_bytes = are_bytes && bytes->size() == 1 && static_cast<unsigned char>((*bytes)[0]) == i;
+    vocabulary.symbols.push_back(*bytes);
+    if (table.types[i] == static_cast<index>(TokenType::special)) {
+      vocabulary.special.push_back(static_cast<Token>(i));
+    }
   }
   if (are_bytes) {
     return std::make_unique<ByteTokenizer>();
   }
-  return std::make_unique<CharTokenizer>(std::move(characters));
+  const auto end = token_of(file, "tokenizer.ggml.eos_token_id", table.tokens.size());
+  vocabulary.end = end && vocabulary.is_special(*end) ? end : std::nullopt;
+  try {
+    return make_symbol_tokenizer(std::move(vocabulary), {.noun = "token"});
+  } catch (const InputError& error) {
+    fail_input(file.name(), ": its tokenizer: ", error.what(), "; or give another tokenizer with --tokenizer PATH");
+  }
 }
 
 /// Returns the tokens around a text. Only added tokens count: the others are llama.cpp's defaults, such as 11.
@@ -471,9 +481,12 @@ std::vector<std::string> add_gguf_tokenizer(const Tokenizer& tokenizer, index ro
     add_pipeline(pipeline->contents(), rows, metadata, notes);
     return notes;
   }
-  require_input(tokenizer.kind() == CharTokenizer::kKind || tokenizer.kind() == ByteTokenizer::kKind, "GGUF has no tokenizer of kind \"",
-                tokenizer.kind(), "\", expected \"bpe\", \"char\" or \"byte\"");
-  add_single(tokenizer, rows, metadata);
+  const auto* symbols = dynamic_cast<const SymbolTokenizer*>(&tokenizer);
+  require_input(symbols == nullptr || symbols->vocabulary().split == SymbolSplit::longest, "GGUF has no tokenizer of kind \"",
+                tokenizer.kind(),
+                "\" with spaces between tokens: llama.cpp has no rule for texts whose words are whole tokens. Export a "
+                "Hugging Face folder, or train with symbols that have nothing between them (tokenizer make --split longest)");
+  add_longest(tokenizer, rows, metadata);
   return notes;
 }
 
@@ -484,8 +497,8 @@ std::unique_ptr<Tokenizer> read_gguf_tokenizer(const WeightFile& file) {
   }
   require_input(model == kBpe || model == kLongestMatch, file.name(), ": tokenizer.ggml.model is ", in_quotes(model), ", expected ", kBpe,
                 " (byte-level BPE), ", kSentencePiece, " (SentencePiece) or ", kLongestMatch,
-                " (single characters or bytes); or give another tokenizer with --tokenizer PATH");
-  return model == kBpe ? read_bpe(file) : read_single(file);
+                " (the longest token); or give another tokenizer with --tokenizer PATH");
+  return model == kBpe ? read_bpe(file) : read_longest(file);
 }
 
 }  // namespace dikkat

@@ -7,6 +7,7 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/hugging_face/bpe_pipeline.h"
+#include "train/text/hugging_face/word_level.h"
 
 namespace dikkat {
 namespace {
@@ -57,11 +58,13 @@ HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const Hugging
   if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
     return hugging_face_files(pipeline->contents(), model);
   }
+  if (const auto* symbols = dynamic_cast<const SymbolTokenizer*>(&tokenizer)) {
+    return hugging_face_files(symbols->vocabulary(), model);
+  }
   if (tokenizer.kind() == CharTokenizer::kKind) {
     return files_of_characters(tokenizer, model.context);
   }
-  require_input(tokenizer.kind() == ByteTokenizer::kKind, "Hugging Face has no tokenizer of kind \"", tokenizer.kind(),
-                "\", expected \"bpe\", \"char\" or \"byte\"");
+  require_input(tokenizer.kind() == ByteTokenizer::kKind, "Hugging Face has no tokenizer of kind \"", tokenizer.kind(), '"');
   return hugging_face_files(vocabulary_of_bytes(tokenizer), model);
 }
 

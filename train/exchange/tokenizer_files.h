@@ -6,7 +6,8 @@
 namespace dikkat {
 
 /// Returns the tokenizer's files for a Hugging Face folder. A byte tokenizer becomes byte-level BPE without merges, a character tokenizer
-/// BPE without merges. Throws InputError for other kinds. A character tokenizer has no special tokens, so its files have no chat template.
+/// BPE without merges, and words and symbols a WordLevel. A character tokenizer has no special tokens, so its files have no chat template.
+/// Throws InputError for a word that is spelled like a special token.
 HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const HuggingFaceModel& model);
 
 }  // namespace dikkat

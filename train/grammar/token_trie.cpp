@@ -17,7 +17,8 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const Token> tokens) {
 /// Throws InputError if the text of two tokens is not always their texts one after another.
 void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   constexpr Token kTried = 64;
-  Token last = -1;
+  const auto line_break = std::ranges::find(texts, "\n");  // spaces may be left out next to it
+  Token last = line_break == texts.end() ? -1 : static_cast<Token>(line_break - texts.begin());
   for (Token id = 0, tried = 0; id < tokenizer.vocab_size() && tried < kTried; ++id) {
     if (texts[static_cast<std::size_t>(id)].empty()) {
       continue;
@@ -66,7 +67,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
   std::ranges::for_each(special, leave_out);
   require_plain_texts(tokenizer, texts_);
 
-  find_alphabet();
+  find_alphabet(tokenizer.kind());
 
   // Build the tree from the texts in their order.
   std::vector<Token> order;
@@ -108,7 +109,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
   leave(0);
 }
 
-void TokenTrie::find_alphabet() {
+void TokenTrie::find_alphabet(std::string_view kind) {
   // Byte-level vocabularies have tokens of single bytes, with which any text of these bytes can be completed. Some lack rare bytes.
   std::array<bool, 256> bytes{};
   bool is_byte_level = false;
@@ -142,8 +143,8 @@ void TokenTrie::find_alphabet() {
     }
   }
   // Remove the tokens that have other characters.
-  require_input(!characters.empty(),
-                "the model's vocabulary has no token for any single character, so an answer cannot be restricted to a grammar");
+  require_input(!characters.empty(), "the model's tokenizer, ", kind,
+                ", has no token for any single character, so an answer cannot be restricted to a grammar");
   std::ranges::sort(characters);
   characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
   alphabet_.bytes.fill(true);

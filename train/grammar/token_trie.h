@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/text/tokenizer.h"
@@ -28,7 +29,7 @@ class TokenTrie {
   };
 
   /// `marks` are special tokens that are not left out: their names are text, such as <tool_call>. Throws InputError for a tokenizer whose
-  /// text is not its tokens' texts one after another ("word").
+  /// text is not its tokens' texts one after another ("word"), or that has no single characters.
   explicit TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks = {});
 
   index vocab_size() const { return vocab_size_; }
@@ -41,7 +42,7 @@ class TokenTrie {
   const Alphabet& alphabet() const { return alphabet_; }
 
  private:
-  void find_alphabet();
+  void find_alphabet(std::string_view kind);
 
   index vocab_size_ = 0;
   index longest_ = 0;

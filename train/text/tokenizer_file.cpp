@@ -1,20 +1,24 @@
 #include "train/text/tokenizer_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "train/system/file.h"
 #include "train/system/folder.h"
 #include "train/system/json.h"
 #include "train/system/mapped_file.h"
 #include "train/system/placeholder.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/char_tokenizer.h"
 #include "train/text/characters.h"
 #include "train/text/hugging_face/bpe_files.h"
 #include "train/text/hugging_face/read_hugging_face_json.h"
+#include "train/text/hugging_face/word_level.h"
+#include "train/text/nano_gpt_vocabulary.h"
 #include "train/text/tokenizer_json.h"
+#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat {
 namespace {
@@ -59,25 +63,6 @@ constexpr std::pair<const char*, const char*> kForeign[] = {{"tokenizer.model", 
              "tokenizer.json, or let Hugging Face's library write one: python3 -c \"from transformers import AutoTokenizer; "
              "AutoTokenizer.from_pretrained('",
              where, "').save_pretrained('", where, "')\". A GGUF file of the model has its tokenizer too");
-}
-
-/// Reads nanoGPT's ids by character. nanoGPT numbers sorted characters, as CharTokenizer does, which refuses any other order.
-std::unique_ptr<Tokenizer> from_nano_gpt(const nlohmann::json& ids) {
-  require_input(ids.is_object(), "tokenizer: its \"stoi\" is a JSON ", ids.type_name(), ", expected an object of ids by character");
-  std::u32string characters(ids.size(), U'\0');
-  for (const auto& [text, id] : ids.items()) {
-    std::size_t count = 0;
-    char32_t character = 0;
-    for_characters(text, [&](char32_t code_point, index) {
-      character = code_point;
-      ++count;
-    });
-    require_input(count == 1, "tokenizer: its \"stoi\" has \"", text, "\", expected single characters");
-    require_input(id.is_number_integer() && id >= 0 && id < static_cast<index>(ids.size()), "tokenizer: the character ",
-                  utf8::name_of(character), " has the id ", id.dump(), ", expected one of 0 to ", ids.size() - 1);
-    characters[id.get<std::size_t>()] = character;
-  }
-  return std::make_unique<CharTokenizer>(std::move(characters));
 }
 
 /// Returns the ids by character of a Hugging Face tokenizer.json that splits a text into its characters. The export of a character
@@ -129,12 +114,15 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
         return read_tokenizer_file((path / merges).string(), notes);
       }
     }
+    if (is_there(path / kMetaPickle)) {
+      return read_tokenizer_file((path / kMetaPickle).string(), notes);
+    }
     for (const auto& [file, program] : kForeign) {
       if (is_there(path / file)) {
         refuse_foreign(path, file, program);
       }
     }
-    fail_input("tokenizer: the folder ", name, " has neither tokenizer.json nor vocab.bpe and encoder.json");
+    fail_input("tokenizer: the folder ", name, " has neither tokenizer.json, vocab.bpe and encoder.json, nor nanoGPT's meta.pkl");
   }
   // Read GPT-2's files, of which either one may be named.
   for (const auto& [merges, ids] : kPairs) {
@@ -150,7 +138,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       refuse_foreign(path.parent_path(), file, program);
     }
   }
-  // Read any other file as JSON.
+  // Read any other file as a pickle or JSON.
   const Contents file(path);
   require_input(
       !file.text().starts_with("GGUF"), "tokenizer: ", name,
@@ -158,17 +146,20 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       "dikkat export ",
       name, " --out FOLDER, which writes FOLDER/tokenizer.json");
   return named(name, [&]() -> std::unique_ptr<Tokenizer> {
+    if (is_pickle(file.text())) {
+      return make_symbol_tokenizer(vocabulary_in_pickle(file.text()));
+    }
     const TokenizerJson parsed = parse_tokenizer(file.text());
     const nlohmann::json& object = parsed.object;
     if (object.contains("stoi")) {
-      return from_nano_gpt(object["stoi"]);
+      return make_symbol_tokenizer(vocabulary_in_stoi(object["stoi"]));
     }
     if (const auto characters = characters_of(parsed)) {
-      return from_nano_gpt(*characters);
+      return make_symbol_tokenizer(vocabulary_in_stoi(*characters));
     }
     // A tokenizer_config.json next to a tokenizer.json has tokens around a text.
     const fs::path config = path.parent_path() / "tokenizer_config.json";
-    if (!object.contains("model") || !is_there(config)) {
+    if (!object.contains("model") || is_word_level(object) || !is_there(config)) {
       return tokenizer_in(parsed);
     }
     BpeContents bpe = bpe_contents_in(parsed);
@@ -177,6 +168,38 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       notes->insert(notes->end(), remarks.begin(), remarks.end());
     }
     return make_bpe_tokenizer(std::move(bpe));
+  });
+}
+
+namespace {
+
+/// Returns the rows of a text, without the line breaks of any system.
+std::vector<std::string> rows_of(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  const auto count = static_cast<index>(std::ranges::count(text, '\n'));
+  require_input(count <= SymbolTokenizer::kMost, "there are ", count, " rows, expected at most ", SymbolTokenizer::kMost, " symbols");
+  std::vector<std::string> rows;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view row = text.substr(0, end);
+    rows.emplace_back(row.substr(0, row.size() - (row.ends_with('\r') ? 1 : 0)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> read_symbols(const std::string& name, SymbolSplit split) {
+  constexpr index kMostBytes = index{64} << 20;
+  const std::string text = read_bytes(name, kMostBytes + 1);
+  require_input(std::ssize(text) <= kMostBytes, name, " has more than ", kMostBytes, " bytes, expected a list of symbols, one in each row");
+  require_no_placeholder(text, name);
+  return named(name, [&] {
+    SymbolVocabulary vocabulary = is_pickle(text) ? vocabulary_in_pickle(text) : completed({.symbols = rows_of(text)});
+    vocabulary.split = split;
+    return make_symbol_tokenizer(std::move(vocabulary), {.noun = "row", .first = 1});
   });
 }
 

@@ -29,18 +29,19 @@ constexpr TokenizerKind kind_of() {
 
 /// All kinds. To add a tokenizer, add its class here.
 inline constexpr TokenizerKind kTokenizerKinds[] = {
-    kind_of<ByteTokenizer>(),
-    kind_of<CharTokenizer>(),
-    kind_of<WordTokenizer>(),
-    kind_of<BpeTokenizer>(),
+    kind_of<ByteTokenizer>(), kind_of<CharTokenizer>(), kind_of<WordTokenizer>(), kind_of<SymbolTokenizer>(), kind_of<BpeTokenizer>(),
 };
 
 static_assert(std::ranges::equal(kTokenizerKinds, kTokenizerNames, {}, &TokenizerKind::name));
 
-/// Returns kTokenizerNames for help texts: "byte, char, word or bpe".
+/// Returns kTokenizerNames for help texts: "byte, char, word, symbols or bpe".
 std::string tokenizer_names_in_words();
 
 /// Returns the kind with this name. Throws InputError for an unknown name; the message begins with `what`: "tokenizer.kind".
 const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what);
+
+/// Returns the tokenizer with this vocabulary, as its own kind if a kind makes such vocabularies: "char" or "word". Throws InputError as
+/// SymbolTokenizer's constructor does.
+std::unique_ptr<Tokenizer> make_symbol_tokenizer(SymbolVocabulary vocabulary, SymbolPlaces places = {});
 
 }  // namespace dikkat

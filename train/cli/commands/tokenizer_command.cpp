@@ -29,6 +29,7 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/hugging_face/bpe_files.h"
 #include "train/text/pieces.h"
+#include "train/text/tokenizer_file.h"
 #include "train/text/tokenizer_kinds.h"
 
 namespace dikkat {
@@ -39,6 +40,12 @@ struct TokenizerTrainArguments {
   TokenizerOptions options{.kind = "bpe", .vocab_size = 8192};
   std::string splitter{name_of(Splitter::gpt2)};
   CorpusOptions reading;
+  std::string out;  // FILE.json, or a folder
+};
+
+struct TokenizerMakeArguments {
+  std::string symbols;  // the file with the symbols
+  std::string split{name_of(SymbolSplit::spaces)};
   std::string out;  // FILE.json, or a folder
 };
 
@@ -93,6 +100,23 @@ void write_folder(const fs::path& folder, const Tokenizer& tokenizer) {
   }
 }
 
+/// Throws InputError if there is a tokenizer already.
+void require_new(const fs::path& out) {
+  require_input(!is_there(out.extension() == ".json" ? out : out / "tokenizer.json"), out.string(),
+                " exists already, and nothing is overwritten: choose another --out");
+}
+
+/// Writes a tokenizer into FILE.json or a folder.
+void write_tokenizer(const fs::path& out, const Tokenizer& tokenizer) {
+  if (out.extension() == ".json") {
+    write_new_file(out, tokenizer.to_json());
+    print_result(concat(out.string(), "\n"));
+  } else {
+    write_folder(out, tokenizer);
+  }
+  flush_results();
+}
+
 /// Prints ids as they arrive.
 class Printer : public TokenSink {
  public:
@@ -135,10 +159,7 @@ std::vector<Token> read_ids(const std::string& text, const Tokenizer& tokenizer)
 
 int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
   // Open the corpus.
-  const fs::path out(arguments.out);
-  const bool is_file = out.extension() == ".json";
-  require_input(!is_there(is_file ? out : out / "tokenizer.json"), arguments.out,
-                " exists already, and nothing is overwritten: choose another --out");
+  require_new(arguments.out);
   announce_corpus(arguments.corpus);
   CorpusOptions reading = arguments.reading;
   reading.any_bytes = tokenizer_kind(arguments.options.kind, "--kind").any_bytes;
@@ -166,14 +187,17 @@ int tokenizer_train_command(const TokenizerTrainArguments& arguments) {
         fmt::format("fewer than the {} that were asked for: no pair of tokens occurs twice in the text, so there is nothing left to merge",
                     grouped_digits(wanted)));
   }
-  // Write it.
-  if (is_file) {
-    write_new_file(out, tokenizer->to_json());
-    print_result(concat(out.string(), "\n"));
-  } else {
-    write_folder(out, *tokenizer);
-  }
-  flush_results();
+  write_tokenizer(arguments.out, *tokenizer);
+  return 0;
+}
+
+int tokenizer_make_command(const TokenizerMakeArguments& arguments) {
+  require_new(arguments.out);
+  const auto split = value_named<SymbolSplit>(arguments.split);
+  require_input(split.has_value(), "--split is ", arguments.split, ", expected one of ", all_names<SymbolSplit>());
+  const auto tokenizer = read_symbols(arguments.symbols, *split);
+  print_message(fmt::format("{} tokens ({}) from {}", grouped_digits(tokenizer->vocab_size()), tokenizer->kind(), arguments.symbols));
+  write_tokenizer(arguments.out, *tokenizer);
   return 0;
 }
 
@@ -351,6 +375,22 @@ void add_tokenizer(Commands& program) {
     command.text("--splitter", a->splitter, "NAME", "Rule that splits texts into pieces, for bpe: " + all_names<Splitter>());
     command.number("--min-count", a->options.min_count, index{1}, index{1'000'000'000}, "Rarer words become <unk>, for word");
     add_reading(command, a->reading);
+  }
+  {
+    constexpr const char* kExamples = R"(  printf 'e4\ne5\nNf3\nNc6\n' > moves.txt
+  dikkat tokenizer make --symbols moves.txt --out chess
+  dikkat tokenizer encode chess --text "e4 e5 Nf3"
+  dikkat tokenizer make --symbols codons.txt --split longest --out dna.json)";
+    const auto a = std::make_shared<TokenizerMakeArguments>();
+    Command command = tokenizer.add("make", "Make a tokenizer whose tokens are given strings: chess moves, notes, codons", kExamples,
+                                    [a] { return tokenizer_make_command(*a); });
+    command
+        .text("--symbols", a->symbols, "FILE",
+              "Symbols, one in each row. A line break and <|endoftext|>, which ends documents, are added. Or nanoGPT's meta.pkl")
+        .required();
+    command.text("--split", a->split, "RULE",
+                 "spaces: symbols in a text have one space between them. longest: nothing is between them, and the longest symbol counts");
+    command.text("--out", a->out, "PATH", "FILE.json, or a folder to create for tokenizer.json").required();
   }
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer encode my-tokenizer --text "Once upon a time"

@@ -146,12 +146,28 @@ std::string text_of_object(std::string_view json, const CorpusOptions& options, 
   return found;
 }
 
+/// Returns the number of the line, from 1, that has a byte of a file's text.
+index line_of(const CorpusFile& file, const CorpusOptions& options, index byte) {
+  TextReader reader(file, options);
+  index line = 1;
+  std::string text;
+  for (index first = reader.position(); first < byte; first = reader.position()) {
+    text.clear();
+    if (!reader.read(text)) {
+      break;
+    }
+    const auto before = std::min(static_cast<std::size_t>(byte - first), text.size());
+    line += std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n');
+  }
+  return line;
+}
+
 }  // namespace
 
 [[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error) {
   const CorpusFile& file = corpus.files[chunk.file];
   const index at = chunk.offset + error.offset();
-  throw RefusedText(chunk.line == 0 ? concat(file.name, ": byte ", at, ": ", error.problem())
+  throw RefusedText(chunk.line == 0 ? concat(file.name, ": line ", line_of(file, corpus.options, at), ", byte ", at, ": ", error.problem())
                                     : concat(file.name, file.form == ObjectForm::lines ? ": line " : ": object ", chunk.line, ": byte ", at,
                                              " of its text: ", error.problem()));
 }

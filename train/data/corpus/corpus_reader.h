@@ -32,7 +32,7 @@ class RefusedText : public InputError {
   using InputError::InputError;
 };
 
-/// Throws RefusedText with the place and the reason: "FILE: byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
+/// Throws RefusedText with the place and the reason: "FILE: line 3, byte 17: ...", "FILE: line 3: byte 17 of its text: ...".
 [[noreturn]] void refuse_text(const Corpus& corpus, const Chunk& chunk, const EncodeError& error);
 
 /// Reads a corpus once, from beginning to end.

@@ -39,9 +39,9 @@ class ShardSource : public OpenedSource {
     require_input(!has_validation() || are_token_shards(config.validation),
                   "data.corpus names token files (.bin), but data.validation names texts; expected token files in both");
     const std::vector<CorpusFile> files = find_corpus_files(config.corpus, kTokenExtensions);
-    require_input(
-        reading.tokenizer != nullptr, "data.corpus names token files (", files.front().name,
-        "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's meta.pkl as JSON)");
+    require_input(reading.tokenizer != nullptr, "data.corpus names token files (", files.front().name,
+                  "), which only the tokenizer that made them can read: set tokenizer.path to it (GPT-2's vocab.bpe, or nanoGPT's "
+                  "meta.pkl, which is also found next to them)");
     const SourceFacts of_files = read(files, files_, facts_.documents_of_training);
     const SourceFacts of_others =
         read(has_validation() ? find_corpus_files(config.validation, kTokenExtensions) : std::vector<CorpusFile>(), held_out_,

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
 #include "train/exchange/formats/ggml_types.h"
+#include "train/system/byte_reader.h"
 
 namespace dikkat {
 namespace {

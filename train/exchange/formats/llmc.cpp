@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
+#include "train/system/byte_reader.h"
 
 namespace dikkat {
 namespace {

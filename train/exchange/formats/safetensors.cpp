@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
+#include "train/system/byte_reader.h"
 #include "train/system/json.h"
 #include "train/system/placeholder.h"
 #include "train/text/utf8.h"

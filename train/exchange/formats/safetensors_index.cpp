@@ -7,8 +7,8 @@
 #include <set>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
 #include "train/exchange/formats/safetensors.h"
+#include "train/system/byte_reader.h"
 #include "train/system/file.h"
 #include "train/system/json.h"
 #include "train/system/placeholder.h"

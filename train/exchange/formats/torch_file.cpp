@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
-#include "train/exchange/formats/pickle.h"
 #include "train/exchange/formats/zip.h"
+#include "train/system/byte_reader.h"
+#include "train/system/pickle.h"
 
 namespace dikkat {
 namespace {

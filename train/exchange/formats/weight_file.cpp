@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
 #include "train/exchange/formats/gguf_reader.h"
 #include "train/exchange/formats/llmc.h"
 #include "train/exchange/formats/safetensors.h"
 #include "train/exchange/formats/safetensors_index.h"
 #include "train/exchange/formats/torch_file.h"
+#include "train/system/byte_reader.h"
 #include "train/system/placeholder.h"
 
 namespace dikkat {

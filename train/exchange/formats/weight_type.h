@@ -8,6 +8,7 @@
 
 #include "autograd/base/index.h"
 #include "autograd/base/names.h"
+#include "train/system/in_quotes.h"
 
 namespace dikkat {
 
@@ -76,8 +77,5 @@ constexpr std::optional<index> byte_count(BlockLayout layout, std::span<const in
 
 /// Returns the shape for a message: "[50257, 768]".
 std::string shape_text(std::span<const index> shape);
-
-/// Returns a name from a file for a message: in quotation marks, shortened, and without control characters.
-std::string in_quotes(std::string_view name);
 
 }  // namespace dikkat

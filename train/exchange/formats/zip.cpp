@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
 #include "train/exchange/formats/weight_type.h"
+#include "train/system/byte_reader.h"
 
 namespace dikkat {
 namespace {

@@ -11,6 +11,7 @@
 #include "autograd/base/parallel.h"
 #include "train/system/json.h"
 #include "train/text/bpe_tokenizer.h"
+#include "train/text/hugging_face/added_tokens_json.h"
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/hugging_face_fields.h"
 #include "train/text/hugging_face/pre_tokenizer.h"
@@ -80,31 +81,6 @@ std::optional<bool> nfc_of(const json& normalizer) {
   return !steps.empty();
 }
 
-AddedTokens added_tokens_from(const json& list) {
-  AddedTokens tokens;
-  if (!list.is_null() && !list.is_array()) {
-    refuse("added_tokens", list, "an array");
-  }
-  for (const json& token : list) {
-    const std::string where = "added_tokens";
-    require_input(token.is_object() && field(token, "id").is_number_integer() && token["id"] >= 0 && token["id"] < (1 << 30) &&
-                      field(token, "content").is_string(),
-                  "tokenizer: an added token is ", shown(token), ", expected an object with id and content");
-    require_known(token, where, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
-    const bool special = flag(token, where, "special", false);
-    const bool is_new = tokens
-                            .emplace(token["id"].get<Token>(), AddedToken{.name = token["content"].get<std::string>(),
-                                                                          .special = special,
-                                                                          .normalized = flag(token, where, "normalized", !special),
-                                                                          .lstrip = flag(token, where, "lstrip", false),
-                                                                          .rstrip = flag(token, where, "rstrip", false),
-                                                                          .single_word = flag(token, where, "single_word", false)})
-                            .second;
-    require_input(is_new, "tokenizer: two added tokens have the id ", token["id"].get<Token>());
-  }
-  return tokens;
-}
-
 /// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it numbers tokens that are not in the vocabulary
 /// after it.
 void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
@@ -125,7 +101,6 @@ void check_model(const json& model) {
     refuse("model.type", type,
            concat("\"BPE\"", name == "Unigram" ? ": texts would have to be divided by the probabilities of tokens, which is not supported"
                              : name == "WordPiece" ? ": texts would have to be divided by the longest match, which is not supported"
-                             : name == "WordLevel" ? ": a vocabulary of whole words is not supported"
                                                    : ""));
   }
   require_known(model, "model",
@@ -325,13 +300,7 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   require_input(model.is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
   check_model(model);
   // Check and read the fields that all kinds have.
-  require_known(top, "",
-                {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
-  for (const char* const name : {"truncation", "padding"}) {
-    if (!field(top, name).is_null()) {
-      refuse(name, top[name], "null");
-    }
-  }
+  require_plain_file(top);
   File file{.top = top, .model = model, .texts = texts, .added_tokens = added_tokens_from(field(top, "added_tokens")), .around = {}};
   file.around = around_from(field(top, "post_processor"), file.added_tokens);
 

@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
+#include "train/text/hugging_face/added_tokens_json.h"
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/vocabulary_json.h"
 
@@ -30,21 +31,6 @@ ordered_json pre_tokenizer_of(Splitter splitter) {
   }
   steps.push_back(byte_level_step(false, is_gpt2, is_gpt2));
   return steps.size() == 1 ? steps.front() : ordered_json{{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
-}
-
-ordered_json flags_of(const AddedToken& token) {
-  return {{"content", token.name},  {"single_word", token.single_word}, {"lstrip", token.lstrip},
-          {"rstrip", token.rstrip}, {"normalized", token.normalized},   {"special", token.special}};
-}
-
-ordered_json added_tokens_of(const AddedTokens& tokens) {
-  ordered_json added = ordered_json::array();
-  for (const auto& [id, token] : tokens) {
-    ordered_json one{{"id", id}};
-    one.update(flags_of(token));
-    added.push_back(std::move(one));
-  }
-  return added;
 }
 
 /// Returns the step that puts tokens around a text, which are added tokens; null if there are none.
@@ -226,9 +212,8 @@ std::string pipeline_json(const BpePipeline& contents) {
   return is_in_file(contents.text_tokens) ? file : around_file(contents.text_tokens, file);
 }
 
-namespace {
-
-HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, const TextTokens& tokens, const HuggingFaceModel& model) {
+HuggingFaceFiles hugging_face_files(std::string tokenizer_json, const AddedTokens& added_tokens, const TextTokens& tokens,
+                                    std::optional<Token> unknown, const HuggingFaceModel& model) {
   ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // uses tokenizer.json unchanged
                       {"clean_up_tokenization_spaces", false}};
   ordered_json::object_t added;
@@ -237,7 +222,7 @@ HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, con
   }
   config["added_tokens_decoder"] = std::move(added);
   ordered_json map = ordered_json::object();
-  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos)}) {
+  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos), std::pair("unk_token", unknown)}) {
     if (id) {
       config[name] = map[name] = added_tokens.at(*id).name;
     }
@@ -255,17 +240,16 @@ HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, con
   if (!model.chat_template.empty()) {
     config["chat_template"] = model.chat_template;
   }
-  return {.tokenizer_json = std::move(file), .tokenizer_config_json = config.dump(2), .special_tokens_map_json = map.dump(2)};
+  return {.tokenizer_json = std::move(tokenizer_json), .tokenizer_config_json = config.dump(2), .special_tokens_map_json = map.dump(2)};
 }
 
-}  // namespace
-
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model) {
-  return files_of(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), model);
+  return hugging_face_files(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), {}, model);
 }
 
 HuggingFaceFiles hugging_face_files(const BpePipeline& contents, const HuggingFaceModel& model) {
-  return files_of(file_of(contents), contents.added_tokens, all_text_tokens(contents.added_tokens, contents.text_tokens), model);
+  const TextTokens around = all_text_tokens(contents.added_tokens, contents.text_tokens);
+  return hugging_face_files(file_of(contents), contents.added_tokens, around, {}, model);
 }
 
 }  // namespace dikkat

@@ -3,8 +3,8 @@
 #include "tests/support/throws.h"
 #include "tests/train/exchange/formats/stored_zip.h"
 #include "tests/train/exchange/formats/support.h"
-#include "train/exchange/formats/pickle.h"
 #include "train/exchange/formats/torch_file.h"
+#include "train/system/pickle.h"
 
 namespace dikkat {
 namespace {

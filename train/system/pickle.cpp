@@ -1,4 +1,4 @@
-#include "train/exchange/formats/pickle.h"
+#include "train/system/pickle.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
-#include "train/exchange/formats/byte_reader.h"
-#include "train/exchange/formats/weight_file.h"
+#include "train/system/byte_reader.h"
+#include "train/system/in_quotes.h"
 
 namespace dikkat {
 namespace {
@@ -17,6 +17,7 @@ using Kind = PickleValue::Kind;
 // Limits above what torch.save writes for real models. They keep memory in proportion to the file.
 constexpr std::size_t kMostPickleBytes = std::size_t{1} << 23;
 constexpr std::size_t kMostContainers = std::size_t{1} << 20;
+constexpr std::size_t kMostExtents = 8;  // of a tensor
 
 /// Names, for messages, of the instructions that are refused.
 struct Instruction {
@@ -305,8 +306,8 @@ class Unpickler {
   }
 
   std::vector<index> numbers_of(const PickleValue& tuple, const char* what) const {
-    check(tuple.kind == Kind::tuple && items_of(tuple).size() <= WeightTensor::kMaxRank, "rebuilds a tensor whose ", what,
-          " is not a tuple of at most ", WeightTensor::kMaxRank, " ints");
+    check(tuple.kind == Kind::tuple && items_of(tuple).size() <= kMostExtents, "rebuilds a tensor whose ", what,
+          " is not a tuple of at most ", kMostExtents, " ints");
     std::vector<index> numbers;
     for (const PickleValue& item : items_of(tuple)) {
       check(item.kind == Kind::integer && item.integer >= 0, "rebuilds a tensor whose ", what, " has ", kind_name(item.kind),
