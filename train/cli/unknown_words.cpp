@@ -6,7 +6,7 @@
 
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
-#include "train/text/symbol_tokenizer.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -16,13 +16,12 @@ std::string unknown_words(const Tokenizer& tokenizer, const std::string& text) {
   std::string list;
   std::set<std::string> listed;
   std::istringstream words(text);
-  const auto* symbols = dynamic_cast<const SymbolTokenizer*>(&tokenizer);
-  if (symbols == nullptr || !symbols->vocabulary().unknown) {
+  if (tokenizer.kind() != WordTokenizer::kKind) {
     return list;
   }
   for (std::string word; words >> word;) {
     const std::vector<Token> tokens = tokenizer.encode(word);
-    if (std::find(tokens.begin(), tokens.end(), *symbols->vocabulary().unknown) != tokens.end() && listed.insert(word).second) {
+    if (std::find(tokens.begin(), tokens.end(), WordTokenizer::kUnknown) != tokens.end() && listed.insert(word).second) {
       list += (list.empty() ? "" : " ") + word;
     }
   }

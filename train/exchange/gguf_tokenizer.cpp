@@ -319,25 +319,24 @@ TokenTable token_table_of(const WeightFile& file) {
 std::unique_ptr<Tokenizer> read_longest(const WeightFile& file) {
   const TokenTable table = token_table_of(file);
   bool are_bytes = std::ssize(table.tokens) == ByteTokenizer().vocab_size();
-  SymbolVocabulary vocabulary{.split = SymbolSplit::longest};
+  std::vector<std::string> texts;
+  AddedTokens added;
   for (std::size_t i = 0; i < table.tokens.size(); ++i) {
     const auto bytes = unescaped(table.tokens[i]);
     require_input(bytes.has_value(), file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]), ", whose escapes are incomplete");
     are_bytes = are_bytes && bytes->size() == 1 && static_cast<unsigned char>((*bytes)[0]) == i;
-    vocabulary.symbols.push_back(*bytes);
+    texts.push_back(*bytes);
     if (table.types[i] == static_cast<index>(TokenType::special)) {
-      vocabulary.special.push_back(static_cast<Token>(i));
+      added.emplace(static_cast<Token>(i), AddedToken{.name = *bytes});
     }
   }
   if (are_bytes) {
     return std::make_unique<ByteTokenizer>();
   }
-  const auto end = token_of(file, "tokenizer.ggml.eos_token_id", table.tokens.size());
-  vocabulary.end = end && vocabulary.is_special(*end) ? end : std::nullopt;
   try {
-    return make_symbol_tokenizer(std::move(vocabulary), {.noun = "token"});
+    return make_longest_tokenizer(std::move(texts), {.noun = "token"}, std::move(added));
   } catch (const InputError& error) {
-    fail_input(file.name(), ": its tokenizer: ", error.what(), "; or give another tokenizer with --tokenizer PATH");
+    fail_input(file.name(), ": its tokenizer: ", error.what(), "; or give another one with --tokenizer PATH");
   }
 }
 
@@ -477,15 +476,15 @@ std::vector<std::string> add_gguf_tokenizer(const Tokenizer& tokenizer, index ro
     add_bpe(bpe->vocabulary(), rows, metadata, notes);
     return notes;
   }
-  if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
+  const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer);
+  if (pipeline != nullptr && !pipeline->contents().bpe->rules().symbols) {
     add_pipeline(pipeline->contents(), rows, metadata, notes);
     return notes;
   }
-  const auto* symbols = dynamic_cast<const SymbolTokenizer*>(&tokenizer);
-  require_input(symbols == nullptr || symbols->vocabulary().split == SymbolSplit::longest, "GGUF has no tokenizer of kind \"",
-                tokenizer.kind(),
-                "\" with spaces between tokens: llama.cpp has no rule for texts whose words are whole tokens. Export a "
-                "Hugging Face folder, or train with symbols that have nothing between them (tokenizer make --split longest)");
+  const bool has_words = pipeline != nullptr && pipeline->contents().bpe->rules().symbols == SymbolSplit::spaces;
+  require_input(!has_words && tokenizer.kind() != WordTokenizer::kKind, "GGUF has no tokenizer of kind \"", tokenizer.kind(),
+                "\" with spaces between tokens: llama.cpp knows no rule by which whole words are tokens. Export a Hugging Face folder, or "
+                "train with symbols that have nothing between them (tokenizer make --split longest)");
   add_longest(tokenizer, rows, metadata);
   return notes;
 }

@@ -7,7 +7,8 @@
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
 #include "train/text/hugging_face/bpe_pipeline.h"
-#include "train/text/hugging_face/word_level.h"
+#include "train/text/hugging_face/symbols.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -58,8 +59,8 @@ HuggingFaceFiles hugging_face_files_of(const Tokenizer& tokenizer, const Hugging
   if (const auto* pipeline = dynamic_cast<const PipelineTokenizer*>(&tokenizer)) {
     return hugging_face_files(pipeline->contents(), model);
   }
-  if (const auto* symbols = dynamic_cast<const SymbolTokenizer*>(&tokenizer)) {
-    return hugging_face_files(symbols->vocabulary(), model);
+  if (const auto* words = dynamic_cast<const WordTokenizer*>(&tokenizer)) {
+    return hugging_face_files(word_pipeline(*words), model);
   }
   if (tokenizer.kind() == CharTokenizer::kKind) {
     return files_of_characters(tokenizer, model.context);

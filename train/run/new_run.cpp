@@ -9,7 +9,8 @@
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"
 #include "train/run/run_remarks.h"
-#include "train/text/symbol_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -77,11 +78,12 @@ NewRun load_new_run(Config given, const LoadingProgress& progress, const RunLeng
   if (origin) {
     std::ranges::copy(origin->notes(), std::back_inserter(data.notes));
   }
-  const auto* symbols = dynamic_cast<const SymbolTokenizer*>(data.tokenizer.get());
-  if (symbols != nullptr && symbols->vocabulary().split == SymbolSplit::spaces && config->model.kind == ModelKind::gpt) {
-    data.notes.push_back(concat("a model with the ", symbols->kind(),
-                                " tokenizer can be exported to a Hugging Face folder, but not to GGUF, and serve cannot give its answers a "
-                                "form (response_format, tools); both are possible with tokenizer.kind = \"bpe\", \"char\" or \"byte\""));
+  if (const std::string& kind = config->tokenizer.kind;
+      (kind == WordTokenizer::kKind || kind == Symbols::kKind) && !data.tokenizer->is_lossless() && config->model.kind == ModelKind::gpt) {
+    data.notes.push_back(concat("a model with a ", kind,
+                                " tokenizer can be exported to a Hugging Face folder, but not to GGUF, and serve cannot "
+                                "give its answers a form (response_format, tools); both are possible with tokenizer.kind = \"bpe\", "
+                                "\"char\" or \"byte\""));
   }
   for (std::string remark : {remark_on_length, remark_on_warmup(config)}) {
     if (!remark.empty()) {

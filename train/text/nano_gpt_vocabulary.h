@@ -1,10 +1,10 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
-
-#include "train/text/symbol_tokenizer.h"
 
 /// Reads the vocabulary that nanoGPT's prepare.py writes next to train.bin: meta.pkl, a dict with the ids by symbol (stoi), the symbols by
 /// id (itos) and vocab_size. nanoGPT writes symbols one after another with nothing between them. A symbol <|endoftext|> ends documents.
@@ -15,9 +15,9 @@ namespace dikkat {
 inline bool is_pickle(std::string_view bytes) { return bytes.starts_with('\x80'); }
 
 /// Reads the bytes of a meta.pkl; nothing in it is run. Throws InputError for a pickle of anything else.
-SymbolVocabulary vocabulary_in_pickle(std::string_view bytes);
+std::vector<std::string> symbols_in_pickle(std::string_view bytes);
 
 /// Reads the object "stoi" of a meta.pkl that was written as JSON.
-SymbolVocabulary vocabulary_in_stoi(const nlohmann::json& ids);
+std::vector<std::string> symbols_in_stoi(const nlohmann::json& ids);
 
 }  // namespace dikkat

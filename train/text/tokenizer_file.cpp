@@ -15,7 +15,6 @@
 #include "train/text/characters.h"
 #include "train/text/hugging_face/bpe_files.h"
 #include "train/text/hugging_face/read_hugging_face_json.h"
-#include "train/text/hugging_face/word_level.h"
 #include "train/text/nano_gpt_vocabulary.h"
 #include "train/text/tokenizer_json.h"
 #include "train/text/tokenizer_kinds.h"
@@ -147,19 +146,19 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& name, std::vec
       name, " --out FOLDER, which writes FOLDER/tokenizer.json");
   return named(name, [&]() -> std::unique_ptr<Tokenizer> {
     if (is_pickle(file.text())) {
-      return make_symbol_tokenizer(vocabulary_in_pickle(file.text()));
+      return make_longest_tokenizer(symbols_in_pickle(file.text()));
     }
     const TokenizerJson parsed = parse_tokenizer(file.text());
     const nlohmann::json& object = parsed.object;
     if (object.contains("stoi")) {
-      return make_symbol_tokenizer(vocabulary_in_stoi(object["stoi"]));
+      return make_longest_tokenizer(symbols_in_stoi(object["stoi"]));
     }
     if (const auto characters = characters_of(parsed)) {
-      return make_symbol_tokenizer(vocabulary_in_stoi(*characters));
+      return make_longest_tokenizer(symbols_in_stoi(*characters));
     }
     // A tokenizer_config.json next to a tokenizer.json has tokens around a text.
     const fs::path config = path.parent_path() / "tokenizer_config.json";
-    if (!object.contains("model") || is_word_level(object) || !is_there(config)) {
+    if (!object.contains("model") || !is_there(config)) {
       return tokenizer_in(parsed);
     }
     BpeContents bpe = bpe_contents_in(parsed);
@@ -178,7 +177,7 @@ std::vector<std::string> rows_of(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
   const auto count = static_cast<index>(std::ranges::count(text, '\n'));
-  require_input(count <= SymbolTokenizer::kMost, "there are ", count, " rows, expected at most ", SymbolTokenizer::kMost, " symbols");
+  require_input(count <= Symbols::kMost, "there are ", count, " rows, expected at most ", Symbols::kMost, " symbols");
   std::vector<std::string> rows;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -197,9 +196,8 @@ std::unique_ptr<Tokenizer> read_symbols(const std::string& name, SymbolSplit spl
   require_input(std::ssize(text) <= kMostBytes, name, " has more than ", kMostBytes, " bytes, expected a list of symbols, one in each row");
   require_no_placeholder(text, name);
   return named(name, [&] {
-    SymbolVocabulary vocabulary = is_pickle(text) ? vocabulary_in_pickle(text) : completed({.symbols = rows_of(text)});
-    vocabulary.split = split;
-    return make_symbol_tokenizer(std::move(vocabulary), {.noun = "row", .first = 1});
+    std::vector<std::string> symbols = is_pickle(text) ? symbols_in_pickle(text) : completed(rows_of(text));
+    return std::make_unique<PipelineTokenizer>(symbol_pipeline(std::move(symbols), split, {.noun = "row", .first = 1}));
   });
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "train/text/symbol_tokenizer.h"
+#include "train/choices/tokenizer.h"
+#include "train/text/tokenizer.h"
 
 namespace dikkat {
 
@@ -21,8 +22,8 @@ std::unique_ptr<Tokenizer> read_tokenizer_file(const std::string& path, std::vec
 inline constexpr const char* kMetaPickle = "meta.pkl";
 
 /// Makes a tokenizer of symbols. The file has one in each row, and a line break and <|endoftext|> are added (completed()); or it is a
-/// meta.pkl, whose symbols are all. Throws InputError, which names the file and the row, if it has anything else, and for a vocabulary that
-/// SymbolTokenizer refuses.
+/// meta.pkl, whose symbols are all. Throws InputError, which names the file and the row, if it has anything else, and for symbols that
+/// symbol_pipeline() refuses.
 std::unique_ptr<Tokenizer> read_symbols(const std::string& path, SymbolSplit split);
 
 }  // namespace dikkat

@@ -9,6 +9,7 @@
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/tokenizer_maker.h"
 #include "train/text/word_tokenizer.h"
 
@@ -29,7 +30,7 @@ constexpr TokenizerKind kind_of() {
 
 /// All kinds. To add a tokenizer, add its class here.
 inline constexpr TokenizerKind kTokenizerKinds[] = {
-    kind_of<ByteTokenizer>(), kind_of<CharTokenizer>(), kind_of<WordTokenizer>(), kind_of<SymbolTokenizer>(), kind_of<BpeTokenizer>(),
+    kind_of<ByteTokenizer>(), kind_of<CharTokenizer>(), kind_of<WordTokenizer>(), kind_of<Symbols>(), kind_of<BpeTokenizer>(),
 };
 
 static_assert(std::ranges::equal(kTokenizerKinds, kTokenizerNames, {}, &TokenizerKind::name));
@@ -40,8 +41,8 @@ std::string tokenizer_names_in_words();
 /// Returns the kind with this name. Throws InputError for an unknown name; the message begins with `what`: "tokenizer.kind".
 const TokenizerKind& tokenizer_kind(std::string_view name, std::string_view what);
 
-/// Returns the tokenizer with this vocabulary, as its own kind if a kind makes such vocabularies: "char" or "word". Throws InputError as
-/// SymbolTokenizer's constructor does.
-std::unique_ptr<Tokenizer> make_symbol_tokenizer(SymbolVocabulary vocabulary, SymbolPlaces places = {});
+/// Returns the tokenizer whose tokens are `symbols` with nothing between them: a CharTokenizer if it can make them. Throws InputError as
+/// symbol_pipeline() does.
+std::unique_ptr<Tokenizer> make_longest_tokenizer(std::vector<std::string> symbols, SymbolPlaces places = {}, AddedTokens added = {});
 
 }  // namespace dikkat

@@ -1,7 +1,7 @@
 #include "train/data/tokens/open_tokenizer.h"
 
 #include <filesystem>
-#include <optional>
+#include <map>
 
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/data/tokens/token_shards.h"
@@ -22,33 +22,23 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::string& source) {
 }
 
 std::unique_ptr<Tokenizer> find_meta_pickle(const std::vector<DataSource>& sources, std::vector<std::string>& notes) {
-  namespace fs = std::filesystem;
-  std::unique_ptr<Tokenizer> found;
-  std::optional<fs::path> first;  // a folder of token files
+  constexpr index kMostBytes = index{1} << 24;
+  std::map<std::string, std::string> pickles;  // by contents, which are empty for a missing file; the paths
   for (const DataSource& source : sources) {
-    if (!are_token_shards(source.corpus)) {
-      continue;
-    }
-    for (const CorpusFile& file : find_corpus_files(source.corpus, kTokenExtensions)) {
-      const fs::path folder = fs::path(file.path).parent_path(), pickle = folder / kMetaPickle;
-      if (first == folder) {
-        continue;
-      }
-      auto tokenizer = is_there(pickle) ? read_tokenizer_file(pickle.string()) : nullptr;
-      if (!first) {
-        first = folder;
-        found = std::move(tokenizer);
-        if (found != nullptr) {
-          notes.push_back(concat("the names of the ", found->vocab_size(), " tokens are those in ", pickle.string()));
-        }
-        continue;
-      }
-      const auto json_of = [](const Tokenizer* some) { return some == nullptr ? "" : some->to_json(); };
-      require_input(json_of(tokenizer.get()) == json_of(found.get()), "the token files in ", first->string(), " and ", folder.string(),
-                    " do not have the same ", kMetaPickle, ": set tokenizer.path to the tokenizer that made both");
+    for (const CorpusFile& file :
+         are_token_shards(source.corpus) ? find_corpus_files(source.corpus, kTokenExtensions) : std::vector<CorpusFile>()) {
+      const std::filesystem::path path = std::filesystem::path(file.path).parent_path() / kMetaPickle;
+      pickles.emplace(is_there(path) ? read_bytes(path, kMostBytes) : "", path.string());
     }
   }
-  return found;
+  require_input(pickles.size() <= 1, "token files lie next to different vocabularies, or only some next to one: ", pickles.begin()->second,
+                " and ", pickles.rbegin()->second, "; set tokenizer.path to the tokenizer that made all of them");
+  if (pickles.empty() || pickles.begin()->first.empty()) {
+    return nullptr;
+  }
+  const std::string& path = pickles.begin()->second;
+  notes.push_back(concat("tokens are named by ", path));
+  return read_tokenizer_file(path);
 }
 
 }  // namespace dikkat

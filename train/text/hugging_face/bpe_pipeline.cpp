@@ -1,10 +1,12 @@
 #include "train/text/hugging_face/bpe_pipeline.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/system/in_quotes.h"
 #include "train/system/json.h"
 #include "train/text/added_token_finder.h"
 #include "train/text/characters.h"
@@ -130,13 +132,14 @@ std::vector<Token> PipelineTokenizer::encode_with_markup(std::string_view text, 
   };
   try {
     steps_->added.split(text, markup, on_text, on_token);
-  } catch (const UnknownCharacter& unknown) {
-    std::string name;
-    utf8::append(name, unknown.character);
-    const std::size_t at = text.find(name);  // a normalizer may have changed it
-    throw EncodeError(at == std::string_view::npos ? 0 : static_cast<index>(at),
-                      concat("the tokenizer has no token for the character ", utf8::name_of(unknown.character),
-                             ": its original program would skip it; remove it from the text"));
+  } catch (const UnknownText& unknown) {
+    const bool is_here = std::less_equal<>()(text.data(), unknown.place) && std::less<>()(unknown.place, text.data() + text.size());
+    const std::size_t at = is_here ? static_cast<std::size_t>(unknown.place - text.data()) : text.find(unknown.text);
+    throw EncodeError(at == std::string_view::npos ? 0 : static_cast<index>(at),  // a normalizer may have changed it
+                      contents_.bpe->rules().symbols
+                          ? concat("the vocabulary of ", vocab_size(), " symbols does not have ", in_quotes(unknown.text))
+                          : concat("the tokenizer has no token for the character ", utf8::name_of(utf8::decode(unknown.text, 0).code_point),
+                                   ": its original program would skip it; remove it from the text"));
   }
   return tokens;
 }
@@ -167,6 +170,16 @@ index PipelineTokenizer::stable_prefix(std::string_view text) const {
     const bool are_valid = before.fault == utf8::Fault::none && after.fault == utf8::Fault::none;
     if (!are_valid || (ascii_only && (before.code_point >= 0x80 || after.code_point >= 0x80)) ||
         !steps.added.allows_cut(before.code_point, after.code_point) || !steps.pre_tokenizer.allows_cut(after.code_point)) {
+      continue;
+    }
+    if (contents_.bpe->rules().symbols == SymbolSplit::spaces) {  // then only the pre_tokenizer may separate the characters
+      const std::string_view both =
+          text.substr(static_cast<std::size_t>(last - before.bytes), static_cast<std::size_t>(before.bytes + after.bytes));
+      const std::string normal_text = steps.normalizer(std::string(both));
+      const PreTokenizer::Words words = steps.pre_tokenizer.split(normal_text, 0);
+      if (words.words.size() != 1 || words.words[0].size() < normal_text.size()) {
+        return last;
+      }
       continue;
     }
     // Normalize and split both characters, to see which ones meet at the cut.
@@ -221,7 +234,12 @@ std::vector<Token> PipelineTokenizer::suppressed_tokens() const {
   return tokens;
 }
 
+std::string_view PipelineTokenizer::kind() const { return contents_.bpe->rules().symbols ? "symbols" : "bpe"; }
+
 bool PipelineTokenizer::is_lossless() const {
+  if (contents_.bpe->rules().symbols == SymbolSplit::longest) {
+    return !steps_->added.strips();
+  }
   return steps_->normalizer.is_empty() && steps_->pre_tokenizer.is_byte_level() && steps_->pre_tokenizer.keeps_text() &&
          steps_->decoder.is_byte_level() && !steps_->added.strips() && !contents_.bpe->produces_unknown();
 }

@@ -15,7 +15,8 @@ namespace dikkat {
 
 class CharacterBpe;
 
-/// The contents of a tokenizer.json with a BPE model of any kind: a text is normalized, split into words, and each word is merged.
+/// The contents of a tokenizer.json with a BPE model of any kind, or a WordLevel: a text is normalized, split into words, and each word is
+/// merged, or is a token.
 struct BpePipeline {
   std::shared_ptr<const CharacterBpe> bpe;
   AddedTokens added_tokens{};  // by id; each is a token of `bpe` too, or its id is free there, or comes after its last id
@@ -48,9 +49,10 @@ class PipelineTokenizer : public Tokenizer {
   /// Returns this tokenizer without the special tokens whose ids are `size` or more; nullptr if other tokens have such ids.
   std::unique_ptr<PipelineTokenizer> cut_to(index size) const;
 
-  std::string_view kind() const override { return "bpe"; }
+  /// Returns "symbols" for a vocabulary of given strings, otherwise "bpe".
+  std::string_view kind() const override;
   index vocab_size() const override { return contents_.size(); }
-  /// Throws EncodeError for text that is not UTF-8, and for a character that the vocabulary cannot express.
+  /// Throws EncodeError for text that is not UTF-8, and for a character or word that the vocabulary cannot express.
   std::vector<Token> encode(std::string_view text) const override;
   std::vector<Token> encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const override;
   index stable_prefix(std::string_view text) const override;

@@ -36,7 +36,8 @@ struct CharacterBpe::Tables {
   std::array<Token, kAscii> of_ascii{};
   tsl::robin_map<char32_t, Token> of_character;  // beyond ASCII
   bool has_all_bytes = false;
-  bool cuts = true;  // whether a word may be cut at all
+  bool cuts = true;           // whether a word may be cut at all
+  std::vector<Token> sorted;  // for the longest ones: tokens in the byte order of their texts
   // The pairs of characters that some merge joins: those of ASCII, and the others.
   std::bitset<kAscii * kAscii> joined_ascii;
   tsl::robin_set<PairKey, PairKeyHash> joined;
@@ -170,7 +171,7 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
     }
   };
   parallel_for(2, [&](index part) { part == 0 ? add_merges() : add_joins(); });
-  if (rules_.ignore_merges) {  // then a token needs no merges, so its characters may join anyway
+  if (rules_.ignore_merges || rules_.symbols) {  // then a token needs no merges, so its characters may join anyway
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       const std::string_view token = tokens_[i];
       for (std::size_t at = 0; at < token.size();) {
@@ -181,6 +182,14 @@ CharacterBpe::CharacterBpe(TokenTexts texts, std::vector<Merge> merges, Characte
         at = next;
       }
     }
+  }
+  if (rules_.symbols == SymbolSplit::longest) {
+    for (Token id = 0; id < std::ssize(tokens_); ++id) {
+      if (is_token(id) && !tables->is_never[static_cast<std::size_t>(id)]) {
+        tables->sorted.push_back(id);
+      }
+    }
+    std::ranges::sort(tables->sorted, {}, text_of);
   }
   if (rules_.unknown) {
     require_input(0 <= *rules_.unknown && *rules_.unknown < std::ssize(tokens_), "tokenizer: its token for unknown characters is ",
@@ -208,12 +217,22 @@ void CharacterBpe::Memory::keep(std::string_view piece, std::span<const Token> t
 }
 
 void CharacterBpe::encode(std::string_view word, Memory& memory, std::vector<Token>& out) const {
+  if (rules_.symbols == SymbolSplit::longest) {
+    return encode_longest(word, out);
+  }
   // A word that is a token needs no merges.
-  if (rules_.ignore_merges) {
+  if (rules_.ignore_merges || rules_.symbols) {
     if (const auto id = id_of(word); id && !tables_->is_never[static_cast<std::size_t>(*id)]) {
       out.push_back(*id);
       return;
     }
+  }
+  if (rules_.symbols) {
+    if (!rules_.unknown) {
+      throw UnknownText(word);
+    }
+    out.push_back(*rules_.unknown);
+    return;
   }
   // Encode a piece; only short ones, which occur again, are remembered.
   constexpr std::size_t kLongestKept = 64;
@@ -278,7 +297,7 @@ void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out)
       continue;
     }
     if (!rules_.unknown) {
-      throw UnknownCharacter(character.code_point);
+      throw UnknownText(bytes);
     }
     if (has_unknown && !rules_.fuse_unknown) {
       symbols.push_back(*rules_.unknown);
@@ -291,7 +310,37 @@ void CharacterBpe::encode_piece(std::string_view piece, std::vector<Token>& out)
   tables_->merges.encode(symbols, out);
 }
 
+void CharacterBpe::encode_longest(std::string_view word, std::vector<Token>& out) const {
+  const auto text_of = [&](Token id) -> const std::string& { return tokens_[static_cast<std::size_t>(id)]; };
+  while (!word.empty()) {
+    // Byte by byte, narrow the range of tokens with which the word may begin. In byte order, the shortest of them is the first.
+    std::optional<Token> longest;
+    auto first = tables_->sorted.begin(), last = tables_->sorted.end();
+    for (std::size_t depth = 0; first != last; ++depth) {
+      if (text_of(*first).size() == depth) {
+        longest = *first++;
+      }
+      if (depth == word.size()) {
+        break;
+      }
+      const auto byte_of = [&](Token id) { return static_cast<unsigned char>(text_of(id)[depth]); };
+      const auto byte = static_cast<unsigned char>(word[depth]);
+      first = std::ranges::lower_bound(first, last, byte, {}, byte_of);
+      last = std::ranges::upper_bound(first, last, byte, {}, byte_of);
+    }
+    if (!longest) {
+      constexpr index kShown = 20;
+      throw UnknownText(word.substr(0, static_cast<std::size_t>(utf8::snap(word, std::min(kShown, std::ssize(word))))));
+    }
+    out.push_back(*longest);
+    word.remove_prefix(text_of(*longest).size());
+  }
+}
+
 bool CharacterBpe::allows_cut(char32_t before, char32_t after) const {
+  if (rules_.symbols) {
+    return rules_.symbols == SymbolSplit::longest && !tables_->joins(before, after);
+  }
   return tables_->cuts && tables_->allows_cut(before, tables_->of(before), after, tables_->of(after));
 }
 

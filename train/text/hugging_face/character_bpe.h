@@ -13,6 +13,7 @@
 
 #include <tsl/robin_map.h>
 
+#include "train/choices/tokenizer.h"
 #include "train/text/bpe.h"
 #include "train/text/token.h"
 
@@ -20,21 +21,23 @@ namespace dikkat {
 
 struct TokenTexts;
 
-/// Thrown for a character that a vocabulary cannot express.
-class UnknownCharacter : public std::exception {
+/// Thrown for a character that a vocabulary cannot express, or a word without a token.
+class UnknownText : public std::exception {
  public:
-  explicit UnknownCharacter(char32_t which) : character(which) {}
-  const char* what() const noexcept override { return "a character has no token"; }
+  explicit UnknownText(std::string_view which) : text(which), place(which.data()) {}
+  const char* what() const noexcept override { return "a text has no token"; }
 
-  char32_t character;
+  std::string text;
+  const char* place;  // where it was, perhaps in memory that is freed
 };
 
-/// The rules of a tokenizer.json's BPE model.
+/// The rules of a tokenizer.json's model.
 struct CharacterBpeRules {
-  bool byte_fallback = false;      // a character without a token becomes the tokens of its bytes, <0x00> to <0xFF>
-  bool fuse_unknown = false;       // adjacent unknown characters become one token
-  bool ignore_merges = false;      // a word that is a token becomes that token
-  std::optional<Token> unknown{};  // the token of characters that have none
+  bool byte_fallback = false;            // a character without a token becomes the tokens of its bytes, <0x00> to <0xFF>
+  bool fuse_unknown = false;             // adjacent unknown characters become one token
+  bool ignore_merges = false;            // a word that is a token becomes that token
+  std::optional<Token> unknown{};        // the token of characters that have none
+  std::optional<SymbolSplit> symbols{};  // without merges: a word is one token (the model WordLevel), or is divided into the longest ones
 
   bool operator==(const CharacterBpeRules&) const = default;
 };
@@ -85,12 +88,12 @@ class CharacterBpe {
     std::vector<Token> tokens_;
   };
 
-  /// Appends the tokens of a word of valid UTF-8. Takes O(n log n). Throws UnknownCharacter for a character without a token, unless there
-  /// is one for unknown characters.
+  /// Appends the tokens of a word of valid UTF-8. Takes O(n log n). Throws UnknownText for a character or word without a token, unless
+  /// there is one for unknown text.
   void encode(std::string_view word, Memory& memory, std::vector<Token>& out) const;
 
   /// Returns whether a word can be cut between two adjacent characters without a change of its tokens. A word that is a token because of
-  /// ignore_merges is not cut there either.
+  /// ignore_merges is not cut there either. A word that must be one token cannot be cut.
   bool allows_cut(char32_t before, char32_t after) const;
   /// Returns whether some characters without a token become rules().unknown.
   bool produces_unknown() const;
@@ -99,6 +102,7 @@ class CharacterBpe {
   struct Tables;
 
   void encode_piece(std::string_view piece, std::vector<Token>& out) const;
+  void encode_longest(std::string_view word, std::vector<Token>& out) const;
 
   std::vector<std::string> tokens_;
   std::vector<Merge> merges_;

@@ -33,16 +33,6 @@ void require_known(const json& object, const std::string& where, std::initialize
   }
 }
 
-void require_plain_file(const json& file) {
-  require_known(file, "",
-                {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
-  for (const char* const name : {"truncation", "padding"}) {
-    if (!field(file, name).is_null()) {
-      refuse(name, file[name], "null");
-    }
-  }
-}
-
 bool flag(const json& object, const std::string& where, const char* name, bool by_default) {
   const json& value = field(object, name);
   if (!value.is_null() && !value.is_boolean()) {

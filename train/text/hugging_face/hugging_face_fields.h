@@ -28,9 +28,6 @@ std::string in(const std::string& where, std::string_view name);
 /// Throws InputError for an unknown field, which may change ids, unless its value is empty.
 void require_known(const json& object, const std::string& where, std::initializer_list<std::string_view> names);
 
-/// Throws InputError for a tokenizer.json with unknown fields, and with truncation or padding.
-void require_plain_file(const json& file);
-
 bool flag(const json& object, const std::string& where, const char* name, bool by_default);
 void require_flag(const json& object, const std::string& where, const char* name, bool expected);
 

@@ -11,10 +11,10 @@
 #include "autograd/base/parallel.h"
 #include "train/system/json.h"
 #include "train/text/bpe_tokenizer.h"
-#include "train/text/hugging_face/added_tokens_json.h"
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/hugging_face_fields.h"
 #include "train/text/hugging_face/pre_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/hugging_face/text_normalizer.h"
 #include "train/text/hugging_face/vocabulary_json.h"
 #include "train/text/tokenizer_json.h"
@@ -81,6 +81,31 @@ std::optional<bool> nfc_of(const json& normalizer) {
   return !steps.empty();
 }
 
+AddedTokens added_tokens_from(const json& list) {
+  AddedTokens tokens;
+  if (!list.is_null() && !list.is_array()) {
+    refuse("added_tokens", list, "an array");
+  }
+  for (const json& token : list) {
+    const std::string where = "added_tokens";
+    require_input(token.is_object() && field(token, "id").is_number_integer() && token["id"] >= 0 && token["id"] < (1 << 30) &&
+                      field(token, "content").is_string(),
+                  "tokenizer: an added token is ", shown(token), ", expected an object with id and content");
+    require_known(token, where, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    const bool special = flag(token, where, "special", false);
+    const bool is_new = tokens
+                            .emplace(token["id"].get<Token>(), AddedToken{.name = token["content"].get<std::string>(),
+                                                                          .special = special,
+                                                                          .normalized = flag(token, where, "normalized", !special),
+                                                                          .lstrip = flag(token, where, "lstrip", false),
+                                                                          .rstrip = flag(token, where, "rstrip", false),
+                                                                          .single_word = flag(token, where, "single_word", false)})
+                            .second;
+    require_input(is_new, "tokenizer: two added tokens have the id ", token["id"].get<Token>());
+  }
+  return tokens;
+}
+
 /// Throws InputError for added tokens with ids that Hugging Face's library would ignore: it numbers tokens that are not in the vocabulary
 /// after it.
 void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
@@ -94,8 +119,14 @@ void require_owners_ids(const json& list, const VocabularyIds& vocabulary) {
   }
 }
 
-/// Throws InputError for a model of another kind than BPE, and for settings of BPE with which ids would differ.
+/// Returns whether each word is a token.
+bool is_word_level(const json& model) { return type_of(model) == "WordLevel"; }
+
+/// Throws InputError for a model of another kind than BPE or WordLevel, and for settings with which ids would differ.
 void check_model(const json& model) {
+  if (is_word_level(model)) {
+    return require_known(model, "model", {"type", "vocab", "unk_token"});
+  }
   if (const json& type = field(model, "type"); !type.is_null() && type != "BPE") {
     const std::string name = type_of(model);
     refuse("model.type", type,
@@ -201,16 +232,19 @@ void run_both(F&& f, G&& g) {
 CharacterBpe bpe_from(const File& file) {
   std::optional<VocabularyIds> read_ids;
   std::optional<MergeTexts> merge_texts;
-  run_both([&] { read_ids.emplace(file.texts.vocabulary, file.added_tokens.size()); }, [&] { merge_texts.emplace(file.texts.merges); });
+  const auto symbols = is_word_level(file.model) ? std::optional(SymbolSplit::spaces) : std::nullopt;
+  run_both([&] { read_ids.emplace(file.texts.vocabulary, file.added_tokens.size()); },
+           [&] { merge_texts.emplace(symbols ? "[]" : file.texts.merges); });
   const VocabularyIds& ids = *read_ids;
   require_same_ids(ids, file.added_tokens);
   require_owners_ids(field(file.top, "added_tokens"), ids);
   CharacterBpeRules rules{.byte_fallback = flag(file.model, "model", "byte_fallback", false),
                           .fuse_unknown = flag(file.model, "model", "fuse_unk", false),
-                          .ignore_merges = flag(file.model, "model", "ignore_merges", false)};
+                          .ignore_merges = flag(file.model, "model", "ignore_merges", false),
+                          .symbols = symbols};
   if (const json& unknown = field(file.model, "unk_token"); !unknown.is_null()) {
     rules.unknown = unknown.is_string() ? ids.find(unknown.get<std::string>()) : std::nullopt;
-    if (!rules.unknown) {
+    if (!rules.unknown && !symbols) {  // a WordLevel may name a token that it does not have
       refuse("model.unk_token", unknown, "a token of the vocabulary");
     }
   }
@@ -283,11 +317,14 @@ TextTokens around_from(const json& post_processor, const AddedTokens& added_toke
   return around;
 }
 
-/// Returns the JSON text of the decoder. A file may leave it out if the pre_tokenizer has ByteLevel.
+/// Returns the JSON text of the decoder. A file may leave it out if the model is WordLevel or the pre_tokenizer has ByteLevel.
 std::string decoder_of(const json& file, const PreTokenizer& pre_tokenizer) {
   const json& decoder = field(file, "decoder");
   if (!decoder.is_null()) {
     return json_text(decoder);
+  }
+  if (is_word_level(field(file, "model"))) {
+    return kSpacesBetween;
   }
   if (!pre_tokenizer.is_byte_level()) {
     refuse("decoder", decoder, "a decoder: without one, the text of tokens has a space after each of them");
@@ -300,7 +337,13 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   require_input(model.is_object(), "tokenizer: it has no field \"model\", expected a tokenizer.json");
   check_model(model);
   // Check and read the fields that all kinds have.
-  require_plain_file(top);
+  require_known(top, "",
+                {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"});
+  for (const char* const name : {"truncation", "padding"}) {
+    if (!field(top, name).is_null()) {
+      refuse(name, top[name], "null");
+    }
+  }
   File file{.top = top, .model = model, .texts = texts, .added_tokens = added_tokens_from(field(top, "added_tokens")), .around = {}};
   file.around = around_from(field(top, "post_processor"), file.added_tokens);
 
@@ -308,7 +351,8 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
   const std::optional<bool> nfc = nfc_of(field(top, "normalizer"));
   const std::optional<Splitter> splitter = splitter_of(field(top, "pre_tokenizer"));
   const json& decoder = field(top, "decoder");
-  const bool has_bytes = !flag(model, "model", "byte_fallback", false) && (decoder.is_null() || type_of(decoder) == "ByteLevel");
+  const bool has_bytes =
+      !is_word_level(model) && !flag(model, "model", "byte_fallback", false) && (decoder.is_null() || type_of(decoder) == "ByteLevel");
   if (nfc && splitter && has_bytes) {
     Bpe bpe = byte_level_bpe_from(file);
     return BpeVocabulary{.bpe = std::move(bpe),
@@ -316,6 +360,16 @@ BpeContents contents_from(const json& top, const TokenizerJson& texts) {
                          .splitter = *splitter,
                          .nfc = *nfc,
                          .text_tokens = std::move(file.around)};
+  }
+
+  // Read symbols with nothing between them. Their regular expression may be too long for PCRE2.
+  if (is_word_level(model) && type_of(decoder) == "Fuse" && field(top, "normalizer").is_null()) {
+    const CharacterBpe words = bpe_from(file);
+    if (!words.rules().unknown && json_text(field(top, "pre_tokenizer")) == longest_pre_tokenizer(words.tokens(), file.added_tokens)) {
+      BpePipeline longest = symbol_pipeline(words.tokens(), SymbolSplit::longest, {}, std::move(file.added_tokens));
+      longest.text_tokens = std::move(file.around);
+      return longest;
+    }
   }
 
   // Read any other kind as steps.

@@ -102,8 +102,12 @@ TokenDecoder::TokenDecoder(const json& description) {
       steps_.push_back({.kind = Kind::metaspace,
                         .content = character_of(step, "replacement"),
                         .takes_prefix = scheme.is_null() ? flag(step, where, "add_prefix_space", true) : scheme != "never"});
+    } else if (type == "WordPiece") {
+      require_known(step, where, {"type", "prefix", "cleanup"});
+      require_flag(step, where, "cleanup", false);
+      steps_.push_back({.kind = Kind::word_piece, .content = text(step, where, "prefix")});
     } else {
-      refuse(where, step, "a Sequence of Replace, ByteFallback, Fuse, Strip, ByteLevel or Metaspace");
+      refuse(where, step, "a Sequence of Replace, ByteFallback, Fuse, Strip, ByteLevel, Metaspace or WordPiece");
     }
   }
 }
@@ -155,6 +159,11 @@ std::string TokenDecoder::operator()(std::vector<std::string> tokens, bool begin
         for (std::size_t i = 0; i < tokens.size(); ++i) {
           const bool drops = i == 0 && begins_text && step.takes_prefix;
           tokens[i] = replaced(tokens[i], TextPattern::literal(step.content), drops ? "" : " ");
+        }
+        break;
+      case Kind::word_piece:
+        for (std::size_t i = begins_text ? 1 : 0; i < tokens.size(); ++i) {
+          tokens[i] = tokens[i].starts_with(step.content) ? tokens[i].substr(step.content.size()) : concat(' ', tokens[i]);
         }
         break;
     }

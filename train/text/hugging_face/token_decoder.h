@@ -24,11 +24,11 @@ class TokenDecoder {
   bool is_byte_level() const { return steps_.size() == 1 && steps_[0].kind == Kind::byte_level; }
 
  private:
-  enum class Kind : std::uint8_t { replace, byte_fallback, fuse, strip, byte_level, metaspace };
+  enum class Kind : std::uint8_t { replace, byte_fallback, fuse, strip, byte_level, metaspace, word_piece };
   struct Step {
     Kind kind;
     TextPattern pattern{};
-    std::string content{};  // replace: the new text; strip and metaspace: a character
+    std::string content{};  // replace: the new text; strip and metaspace: a character; word_piece: a prefix
     std::size_t start = 0, stop = 0;
     bool takes_prefix = false;
   };

@@ -6,8 +6,8 @@
 
 #include "autograd/base/error.h"
 #include "train/system/json.h"
-#include "train/text/hugging_face/added_tokens_json.h"
 #include "train/text/hugging_face/character_bpe.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/hugging_face/vocabulary_json.h"
 
 namespace dikkat {
@@ -31,6 +31,21 @@ ordered_json pre_tokenizer_of(Splitter splitter) {
   }
   steps.push_back(byte_level_step(false, is_gpt2, is_gpt2));
   return steps.size() == 1 ? steps.front() : ordered_json{{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
+}
+
+ordered_json flags_of(const AddedToken& token) {
+  return {{"content", token.name},  {"single_word", token.single_word}, {"lstrip", token.lstrip},
+          {"rstrip", token.rstrip}, {"normalized", token.normalized},   {"special", token.special}};
+}
+
+ordered_json added_tokens_of(const AddedTokens& tokens) {
+  ordered_json added = ordered_json::array();
+  for (const auto& [id, token] : tokens) {
+    ordered_json one{{"id", id}};
+    one.update(flags_of(token));
+    added.push_back(std::move(one));
+  }
+  return added;
 }
 
 /// Returns the step that puts tokens around a text, which are added tokens; null if there are none.
@@ -149,9 +164,8 @@ void append_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-/// Returns "vocab" and "merges" of a model, with their names. There may be a million parts, so they never become values of JSON.
-std::string tokens_and_merges(const CharacterBpe& bpe) {
-  // Write the vocabulary without unused ids.
+/// Returns "vocab" of a model, with its name and without unused ids. There may be a million parts, so they never become values of JSON.
+std::string tokens_of(const CharacterBpe& bpe) {
   std::string out = R"("vocab":{)";
   bool is_first = true;
   for (std::size_t id = 0; id < bpe.tokens().size(); ++id) {
@@ -162,8 +176,12 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
       is_first = false;
     }
   }
-  // Write each merge as one string, or as a pair if some token has a space.
-  out += R"(},"merges":[)";
+  return out + '}';
+}
+
+/// Does the same for "merges", each as one string, or as a pair if some token has a space.
+std::string merges_of(const CharacterBpe& bpe) {
+  std::string out = R"("merges":[)";
   const auto side = [&](Token id) -> const std::string& { return bpe.tokens()[static_cast<std::size_t>(id)]; };
   const auto has_space = [](const std::string& text) { return text.find(' ') != std::string::npos; };
   const bool as_pairs =
@@ -187,17 +205,23 @@ std::string tokens_and_merges(const CharacterBpe& bpe) {
 }
 
 std::string file_of(const BpePipeline& contents) {
-  const CharacterBpeRules& rules = contents.bpe->rules();
-  const ordered_json unknown =
-      rules.unknown ? ordered_json(contents.bpe->tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
+  const CharacterBpe& bpe = *contents.bpe;
+  const CharacterBpeRules& rules = bpe.rules();
+  const ordered_json unknown = rules.unknown ? ordered_json(bpe.tokens()[static_cast<std::size_t>(*rules.unknown)]) : ordered_json();
   const auto flag = [](bool value) { return value ? "true" : "false"; };
+  // A WordLevel must have unk_token. If the vocabulary does not have it, texts with unknown symbols are refused.
+  const std::string model =
+      rules.symbols ? concat(R"("WordLevel","unk_token":)", json_text(rules.unknown ? unknown : ordered_json("")), ',', tokens_of(bpe))
+                    : concat(R"("BPE","dropout":null,"unk_token":)", json_text(unknown),
+                             R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown),
+                             R"(,"byte_fallback":)", flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',',
+                             tokens_of(bpe), ',', merges_of(bpe));
+  const std::string pre_tokenizer =
+      rules.symbols == SymbolSplit::longest ? longest_pre_tokenizer(bpe.tokens(), contents.added_tokens) : contents.pre_tokenizer;
   return concat(R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)", json_text(added_tokens_of(contents.added_tokens)),
-                R"(,"normalizer":)", contents.normalizer, R"(,"pre_tokenizer":)", contents.pre_tokenizer, R"(,"post_processor":)",
+                R"(,"normalizer":)", contents.normalizer, R"(,"pre_tokenizer":)", pre_tokenizer, R"(,"post_processor":)",
                 json_text(template_of(contents.text_tokens, contents.added_tokens)), R"(,"decoder":)", contents.decoder,
-                R"(,"model":{"type":"BPE","dropout":null,"unk_token":)", json_text(unknown),
-                R"(,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":)", flag(rules.fuse_unknown),
-                R"(,"byte_fallback":)", flag(rules.byte_fallback), R"(,"ignore_merges":)", flag(rules.ignore_merges), ',',
-                tokens_and_merges(*contents.bpe), "}}");
+                R"(,"model":{"type":)", model, "}}");
 }
 
 }  // namespace
@@ -212,8 +236,10 @@ std::string pipeline_json(const BpePipeline& contents) {
   return is_in_file(contents.text_tokens) ? file : around_file(contents.text_tokens, file);
 }
 
-HuggingFaceFiles hugging_face_files(std::string tokenizer_json, const AddedTokens& added_tokens, const TextTokens& tokens,
-                                    std::optional<Token> unknown, const HuggingFaceModel& model) {
+namespace {
+
+HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, const TextTokens& tokens, std::optional<Token> unknown,
+                          const HuggingFaceModel& model) {
   ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},  // uses tokenizer.json unchanged
                       {"clean_up_tokenization_spaces", false}};
   ordered_json::object_t added;
@@ -240,16 +266,20 @@ HuggingFaceFiles hugging_face_files(std::string tokenizer_json, const AddedToken
   if (!model.chat_template.empty()) {
     config["chat_template"] = model.chat_template;
   }
-  return {.tokenizer_json = std::move(tokenizer_json), .tokenizer_config_json = config.dump(2), .special_tokens_map_json = map.dump(2)};
+  return {.tokenizer_json = std::move(file), .tokenizer_config_json = config.dump(2), .special_tokens_map_json = map.dump(2)};
 }
 
+}  // namespace
+
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model) {
-  return hugging_face_files(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), {}, model);
+  return files_of(hugging_face_json(vocabulary), vocabulary.added_tokens, vocabulary.all_text_tokens(), {}, model);
 }
 
 HuggingFaceFiles hugging_face_files(const BpePipeline& contents, const HuggingFaceModel& model) {
-  const TextTokens around = all_text_tokens(contents.added_tokens, contents.text_tokens);
-  return hugging_face_files(file_of(contents), contents.added_tokens, around, {}, model);
+  const CharacterBpeRules& rules = contents.bpe->rules();
+  const bool names_unknown = rules.symbols && rules.unknown && contents.added_tokens.contains(*rules.unknown);
+  return files_of(file_of(contents), contents.added_tokens, all_text_tokens(contents.added_tokens, contents.text_tokens),
+                  names_unknown ? rules.unknown : std::nullopt, model);
 }
 
 }  // namespace dikkat

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "train/text/bpe_vocabulary.h"
@@ -31,9 +30,6 @@ struct HuggingFaceModel {
   std::string chat_template{};  // in Jinja's language; empty: none
 };
 
-/// Returns the files around a tokenizer.json. The unknown token, if there is one, is an added token too.
-HuggingFaceFiles hugging_face_files(std::string tokenizer_json, const AddedTokens& added_tokens, const TextTokens& tokens,
-                                    std::optional<Token> unknown, const HuggingFaceModel& model);
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model = {});
 HuggingFaceFiles hugging_face_files(const BpePipeline& contents, const HuggingFaceModel& model = {});
 
