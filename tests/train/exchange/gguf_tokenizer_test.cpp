@@ -12,7 +12,9 @@
 #include "train/text/char_tokenizer.h"
 #include "train/text/hugging_face/bpe_pipeline.h"
 #include "train/text/hugging_face/pre_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/utf8.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -74,13 +76,27 @@ TEST(GgufTokenizer, RefusesOtherVocabulariesOfThisKind) {
   const auto refusal = [&](const std::vector<std::string>& tokens) {
     return error_of([&] { read_gguf_tokenizer(file_with(to, tokens)); });
   };
-  EXPECT_TRUE(names(refusal({"a", "bc"}), {"token 1", "\"bc\"", "256", "--tokenizer PATH"}));
+  EXPECT_TRUE(names(refusal({"a", "bc", "a"}), {"token 2", "token 0", "\"a\"", "--tokenizer PATH"}));
   EXPECT_TRUE(names(refusal({"a", "\\x4"}), {"token 1"}));
   EXPECT_TRUE(names(refusal({"a", "\\"}), {"token 1"}));
   EXPECT_TRUE(names(refusal({"a", ""}), {"token 1"}));
   EXPECT_TRUE(names(refusal({"a", "\\xe9"}), {"token 1"}));
-  EXPECT_TRUE(names(refusal({"b", "a"}), {"vocabulary", "order"}));
-  EXPECT_TRUE(names(refusal({}), {"vocabulary", "empty"}));
+  EXPECT_TRUE(names(refusal({}), {"symbols", "one"}));
+}
+
+TEST(GgufTokenizer, SymbolsAreTheLongestTokensIfNothingIsBetweenThem) {
+  const TemporaryFolder to;
+  for (const auto& symbols : {std::vector<std::string>{"Cl", "C", "\\", " a"}, {"b", "a"}}) {
+    const PipelineTokenizer tokenizer(symbol_pipeline(completed(symbols), SymbolSplit::longest));
+    std::vector<MetaEntry> metadata;
+    add_gguf_tokenizer(tokenizer, tokenizer.vocab_size() + 2, metadata);
+    EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->to_json(), tokenizer.to_json());
+  }
+  std::vector<MetaEntry> none;
+  const PipelineTokenizer spaced(symbol_pipeline({"e4", "e5"}, SymbolSplit::spaces));
+  EXPECT_TRUE(names(error_of([&] { add_gguf_tokenizer(spaced, 2, none); }), {"GGUF", "\"symbols\"", "--split longest"}));
+  EXPECT_TRUE(names(error_of([&] { add_gguf_tokenizer(WordTokenizer({"a"}), 5, none); }), {"GGUF", "\"word\""}));
+  EXPECT_TRUE(none.empty());
 }
 
 /// Byte-level BPE without merges: the bytes, and two added tokens, 256 and 257.

@@ -127,7 +127,7 @@ TEST(Tokenizer, AKindOfAnyBytesEncodesThemAll) {
     }
   }
   EXPECT_EQ(kinds, 1) << "byte";
-  EXPECT_EQ(tokenizer_names_in_words(), "byte, char, word or bpe");
+  EXPECT_EQ(tokenizer_names_in_words(), "byte, char, word, symbols or bpe");
 }
 
 TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
@@ -144,7 +144,7 @@ TEST(Tokenizer, EveryKindIsMadeFromATextAndReadFromItsJson) {
 
 TEST(Tokenizer, AnUnknownKindIsAnsweredWithTheKnownOnes) {
   EXPECT_TRUE(names(error_of<InputError>([] { make_tokenizer("bpe2", {}); }),
-                    {"tokenizer.kind", "\"bpe2\"", "\"byte\"", "\"char\"", "\"word\"", "\"bpe\""}));
+                    {"tokenizer.kind", "\"bpe2\"", "\"byte\"", "\"char\"", "\"word\"", "\"symbols\"", "\"bpe\""}));
 }
 
 TEST(Tokenizer, RefusesADescriptionThatNestsDeep) {
