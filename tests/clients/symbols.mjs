@@ -14,7 +14,27 @@ const [program, work] = process.argv.slice(2).map((path) => resolve(path));
 const dikkat = new Dikkat(program);
 
 const moves = ["e4", "e5", "Nf3", "Nc6", "O-O", "exd5", "e8=Q+", "<b>", "ｅ４", "(0)"];
-const atoms = ["C", "Cl", "O", "(", ")", "=", "[nH]", "[n", "c1", "\\", "^", "a.b", "-", "  ", "é", "\t"];
+// The first characters are symbols too: llama.cpp never finishes reading a text that has only the beginning of a token. node-llama-cpp reads
+// "some test text here" when it loads a model.
+const atoms = [
+  "C",
+  "Cl",
+  "O",
+  "(",
+  ")",
+  "=",
+  "[nH]",
+  "[n",
+  "c1",
+  "\\",
+  "^",
+  "a.b",
+  "-",
+  "  ",
+  "é",
+  "\t",
+  ..."[ca some text hr".match(/(.)(?!.*\1)/g),
+];
 const cases = [
   { name: "moves", symbols: moves, split: "spaces", texts: ["", "e4", "e4 e5\nNf3 O-O\n\n\ne8=Q+ <b>\n", "\n", "ｅ４ (0) exd5"] },
   { name: "atoms", symbols: atoms, split: "longest", texts: ["CClC", "Cl(=O)c1[nH]C[n", "\\^a.b-a.b\n\n  éC\t", "CCl"] },
@@ -32,7 +52,7 @@ async function compare(name, model, description, texts) {
       decoded = dikkat.run("tokenizer", "decode", model, ...(ids.length > 0 ? ids.map(String) : [","]));
     assert.deepEqual((await rust.encode(text, null, { addSpecialTokens: false })).getIds(), ids, `${name}: ${JSON.stringify(text)}`);
     assert.equal(await rust.decode(ids, false), decoded, `${name}: the text of ${ids}`);
-    if (text !== "") {
+    if (ids.length > 0) {
       const of_script = script.encode(text, { add_special_tokens: false }).ids;
       assert.deepEqual(of_script, ids, `${name} in JavaScript: ${JSON.stringify(text)}`);
       assert.equal(script.decode(ids, { clean_up_tokenization_spaces: false }), decoded, `${name} in JavaScript: the text of ${ids}`);
@@ -55,7 +75,7 @@ for (const { name, symbols, split, texts } of cases) {
 
 // Models: words, and symbols with nothing between them, in llama.cpp too.
 const train = (run, corpus, ...keys) => {
-  const sizes = ["model.n_layer=2", "model.n_embd=64", "model.block_size=32", "train.max_steps=30", "train.batch_size=8"];
+  const sizes = ["model.n_layer=2", "model.n_embd=64", "model.block_size=64", "train.max_steps=30", "train.batch_size=8"];
   dikkat.run("train", "--corpus", join(work, corpus), "--out", join(work, run), "--quiet", "--set", ...sizes, ...keys);
   dikkat.run("export", join(work, run), "--out", join(work, `${run}-hf`));
 };
@@ -82,5 +102,7 @@ assert(error < 1e-3, `llama.cpp: probabilities differ by ${error}`);
 assert.equal(theirs.end, atoms.length + 1, "llama.cpp: the token between documents ends a text");
 assert.deepEqual(dikkat.greedy(file, options), ours, "dikkat's own text from the GGUF file");
 await llama_cpp.dispose();
-console.log(`symbols: ${compared} texts have the ids of Hugging Face's libraries; llama.cpp's probabilities differ by ${error.toExponential(1)}`);
+console.log(
+  `symbols: ${compared} texts have the ids of Hugging Face's libraries; llama.cpp's probabilities differ by ${error.toExponential(1)}`,
+);
 process.exit(0);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <unordered_map>
 
 #include <nlohmann/json.hpp>
@@ -283,17 +284,33 @@ std::optional<std::string> unescaped(std::string_view text) {
 /// The first byte of padding tokens. It never occurs in UTF-8, so llama.cpp never finds these tokens in a text.
 constexpr std::string_view kUnreachable = "\\xff";
 
-/// Adds a tokenizer that takes the longest token at each place of a text: bytes, characters or symbols.
-void add_longest(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata) {
+/// Adds a tokenizer that takes the longest token at each place of a text: bytes, characters or symbols. llama.cpp would also find special
+/// tokens by their names, so these are written such that no text has them.
+void add_longest(const Tokenizer& tokenizer, index rows, std::vector<MetaEntry>& metadata, std::vector<std::string>& notes) {
   std::vector<TokenType> types(static_cast<std::size_t>(tokenizer.vocab_size()), TokenType::text);
   for (const SpecialToken& token : tokenizer.special_tokens()) {
     types[static_cast<std::size_t>(token.id)] = TokenType::special;
   }
+  std::map<char, std::string> begun;  // by first byte, a token that begins with it; "" if the byte is a token
+  const auto text_of = [&](Token id) {
+    std::string text = tokenizer.decode(std::span(&id, 1));
+    if (types[static_cast<std::size_t>(id)] == TokenType::special) {
+      return concat(kUnreachable, escaped(text));
+    }
+    std::string& first = begun.emplace(text[0], text).first->second;
+    first = text.size() == 1 ? "" : first;
+    return escaped(text);
+  };
   add(metadata, "model", MetaValue(kLongestMatch));
-  add_tokens(
-      metadata, rows, tokenizer.vocab_size(), [&](Token id) { return escaped(tokenizer.decode(std::span(&id, 1))); },
-      [&](Token id) { return types[static_cast<std::size_t>(id)]; }, kUnreachable);
+  add_tokens(metadata, rows, tokenizer.vocab_size(), text_of, [&](Token id) { return types[static_cast<std::size_t>(id)]; }, kUnreachable);
   add_around(tokenizer.text_tokens(), metadata);
+  const auto unsafe = std::ranges::find_if(begun, [](const auto& first) { return !first.second.empty(); });
+  if (unsafe != begun.end()) {
+    notes.push_back(
+        concat("llama.cpp never finishes reading a text that has only the beginning of a token, such as that of ",
+               in_quotes(unsafe->second), ": give it only texts of known tokens",
+               static_cast<unsigned char>(unsafe->first) < 0x80 ? ", or make the first characters of all symbols symbols too" : ""));
+  }
 }
 
 /// The tokens of a file and their types, without the padding at the end.
@@ -325,9 +342,10 @@ std::unique_ptr<Tokenizer> read_longest(const WeightFile& file) {
     const auto bytes = unescaped(table.tokens[i]);
     require_input(bytes.has_value(), file.name(), ": token ", i, " is ", in_quotes(table.tokens[i]), ", whose escapes are incomplete");
     are_bytes = are_bytes && bytes->size() == 1 && static_cast<unsigned char>((*bytes)[0]) == i;
-    texts.push_back(*bytes);
-    if (table.types[i] == static_cast<index>(TokenType::special)) {
-      added.emplace(static_cast<Token>(i), AddedToken{.name = *bytes});
+    const bool is_special = table.types[i] == static_cast<index>(TokenType::special);
+    texts.push_back(is_special && bytes->starts_with('\xFF') ? bytes->substr(1) : *bytes);
+    if (is_special) {
+      added.emplace(static_cast<Token>(i), AddedToken{.name = texts.back()});
     }
   }
   if (are_bytes) {
@@ -485,7 +503,7 @@ std::vector<std::string> add_gguf_tokenizer(const Tokenizer& tokenizer, index ro
   require_input(!has_words && tokenizer.kind() != WordTokenizer::kKind, "GGUF has no tokenizer of kind \"", tokenizer.kind(),
                 "\" with spaces between tokens: llama.cpp knows no rule by which whole words are tokens. Export a Hugging Face folder, or "
                 "train with symbols that have nothing between them (tokenizer make --split longest)");
-  add_longest(tokenizer, rows, metadata);
+  add_longest(tokenizer, rows, metadata, notes);
   return notes;
 }
 

@@ -16,7 +16,7 @@ std::string games(int count) {
   return text;
 }
 
-Words train(const std::string& out, const Words& settings) {
+Words train_on_games(const std::string& out, const Words& settings) {
   Words words = {"train", "--config", "tiny.toml", "--corpus", "games.txt", "--out", out, "--set", "train.max_steps=4"};
   words.insert(words.end(), settings.begin(), settings.end());
   return words;
@@ -34,22 +34,23 @@ TEST(Symbols, AreTrainedOnSampledAndExported) {
   EXPECT_EQ(inspected["vocab_size"], 8);
   expect_refused(here, {"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}, {"chess"});
 
-  const Outcome trained = here.run(train("run", {"tokenizer.path=chess", "train.max_steps=40", "optim.learning_rate=0.02"}));
+  const Outcome trained = here.run(train_on_games("run", {"tokenizer.path=chess", "train.max_steps=40", "optim.learning_rate=0.02"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Json sample = json_of(here.run({"sample", "run", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}));
   EXPECT_EQ(sample["samples"][0]["text"], " Nf3 Nc6");
   EXPECT_EQ(here.run({"resume", "run", "--set", "train.max_steps=44"}).code, 0);
-  EXPECT_EQ(here.run(train("tuned", {"train.init_from=run"})).code, 0);
+  EXPECT_EQ(here.run(train_on_games("tuned", {"train.init_from=run"})).code, 0);
   EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
 
   ASSERT_EQ(here.run({"export", "run", "--out", "run-hf"}).code, 0);
   EXPECT_EQ(Json::parse(contents(here / "run-hf/tokenizer.json"))["model"]["type"], "WordLevel");
-  EXPECT_EQ(json_of(here.run({"sample", "run-hf", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}))["samples"],
-            json_of(here.run({"sample", "run", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}))["samples"]);
+  EXPECT_EQ(
+      json_of(here.run({"sample", "run-hf", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}))["samples"],
+      json_of(here.run({"sample", "run", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}))["samples"]);
   expect_refused(here, {"export", "run", "--out", "run.gguf"}, {"GGUF", "symbols", "--split longest"});
   expect_refused(here, {"sample", "run", "--prompt", "e4 Qxf7"}, {"\"Qxf7\""});
   here.write("games.txt", games(3) + "e4 e5 Ke2 Nc6\n" + games(3));
-  expect_refused(here, train("other", {"tokenizer.path=chess"}), {"games.txt: line 4, byte ", "\"Ke2\""});
+  expect_refused(here, train_on_games("other", {"tokenizer.path=chess"}), {"games.txt: line 4, byte ", "\"Ke2\""});
 }
 
 TEST(Symbols, WithoutSpacesAreExportedToGguf) {
@@ -57,7 +58,7 @@ TEST(Symbols, WithoutSpacesAreExportedToGguf) {
   here.write("codons.txt", "A\nC\nG\nT\nATG\nTAA\n");
   here.write("games.txt", std::string(40, 'A') + "ATGCGTAA\nATGTAA\n" + std::string(40, 'C'));
   ASSERT_EQ(here.run({"tokenizer", "make", "--symbols", "codons.txt", "--split", "longest", "--out", "dna.json"}).code, 0);
-  ASSERT_EQ(here.run(train("run", {"tokenizer.path=dna.json", "data.val_fraction=0.4", "model.block_size=8"})).code, 0);
+  ASSERT_EQ(here.run(train_on_games("run", {"tokenizer.path=dna.json", "data.val_fraction=0.4", "model.block_size=8"})).code, 0);
   ASSERT_EQ(here.run({"export", "run", "--out", "run.gguf"}).code, 0);
   const Words sample = {"sample", "", "--prompt", "ATG", "--max-new-tokens", "4", "--temperature", "0", "--json"};
   Words of_run = sample, of_file = sample;
@@ -69,15 +70,14 @@ TEST(Symbols, WithoutSpacesAreExportedToGguf) {
 TEST(Symbols, OfACorpusNeedNoList) {
   const Workspace here;
   here.write("games.txt", games(60));
-  ASSERT_EQ(here.run(train("run", {"tokenizer.kind=symbols"})).code, 0);
+  ASSERT_EQ(here.run(train_on_games("run", {"tokenizer.kind=symbols"})).code, 0);
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run", "--json"}))["vocab_size"], 8);
 }
 
 TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   const Workspace here;
   // pickle.dumps({"stoi": {"a": 0, "b": 1}, "itos": {0: "a", 1: "b"}}, 2), without its memo
-  const std::string pickle =
-      "\x80\2}(X\4\0\0\0stoi}(X\1\0\0\0aK\0X\1\0\0\0bK\1uX\4\0\0\0itos}(K\0X\1\0\0\0aK\1X\1\0\0\0buu."s;
+  const std::string pickle = "\x80\2}(X\4\0\0\0stoi}(X\1\0\0\0aK\0X\1\0\0\0bK\1uX\4\0\0\0itos}(K\0X\1\0\0\0aK\1X\1\0\0\0buu."s;
   std::string ids;
   for (int i = 0; i < 400; ++i) {
     ids += {static_cast<char>(i / 3 % 2), '\0'};
@@ -86,7 +86,8 @@ TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   here.write("data/train.bin", ids);
   here.write("data/val.bin", ids.substr(0, 200));
   const auto run_of = [](const std::string& out, const std::string& file) {
-    return Words{"train", "--config", "tiny.toml", "--corpus", file, "--out", out, "--set", "train.max_steps=4", "data.validation=[\"data/val.bin\"]"};
+    return Words{"train", "--config", "tiny.toml", "--corpus",          file,
+                 "--out", out,        "--set",     "train.max_steps=4", "data.validation=[\"data/val.bin\"]"};
   };
   const Outcome trained = here.run(run_of("run", "data/train.bin"));
   ASSERT_EQ(trained.code, 0) << trained.err;
@@ -113,7 +114,8 @@ TEST(Symbols, AWrongListMakesNoTokenizer) {
   expect_refused(here, {"tokenizer", "make", "--symbols", "twice.txt", "--out", "chess"}, {"twice.txt", "row 3", "row 1", "\"e4\""});
   here.write("space.txt", "e4\nO O\n");
   expect_refused(here, {"tokenizer", "make", "--symbols", "space.txt", "--out", "chess"}, {"space.txt", "row 2"});
-  expect_refused(here, {"tokenizer", "make", "--symbols", "space.txt", "--split", "words", "--out", "chess"}, {"--split", "words", "spaces"});
+  expect_refused(here, {"tokenizer", "make", "--symbols", "space.txt", "--split", "words", "--out", "chess"},
+                 {"--split", "words", "spaces"});
   expect_refused(here, {"tokenizer", "make", "--symbols", "none.txt", "--out", "chess"}, {"none.txt"});
 }
 
@@ -123,8 +125,8 @@ TEST(Symbols, CannotBeChattedIn) {
   here.write("games.txt", games(20));
   here.write("chats.jsonl", "{\"prompt\":\"e4\",\"completion\":\"e5\"}\n");
   ASSERT_EQ(here.run({"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}).code, 0);
-  ASSERT_EQ(here.run(train("run", {"tokenizer.path=chess"})).code, 0);
-  expect_refused(here, {"finetune", "run", "--data", "chats.jsonl", "--out", "tuned"}, {"symbols"});
+  ASSERT_EQ(here.run(train_on_games("run", {"tokenizer.path=chess"})).code, 0);
+  expect_refused(here, {"finetune", "run", "--data", "chats.jsonl", "--out", "tuned", "--set", "data.val_fraction=0"}, {"symbols", "User"});
 }
 
 }  // namespace

@@ -86,11 +86,13 @@ TEST(GgufTokenizer, RefusesOtherVocabulariesOfThisKind) {
 
 TEST(GgufTokenizer, SymbolsAreTheLongestTokensIfNothingIsBetweenThem) {
   const TemporaryFolder to;
-  for (const auto& symbols : {std::vector<std::string>{"Cl", "C", "\\", " a"}, {"b", "a"}}) {
+  for (const auto& symbols : {std::vector<std::string>{"Cl", "C", "\\", " a"}, {"b", "a", "ab"}}) {
     const PipelineTokenizer tokenizer(symbol_pipeline(completed(symbols), SymbolSplit::longest));
     std::vector<MetaEntry> metadata;
-    add_gguf_tokenizer(tokenizer, tokenizer.vocab_size() + 2, metadata);
+    const std::vector<std::string> notes = add_gguf_tokenizer(tokenizer, tokenizer.vocab_size() + 2, metadata);
     EXPECT_EQ(read_gguf_tokenizer(file_of(to, metadata))->to_json(), tokenizer.to_json());
+    EXPECT_EQ(texts_of(metadata, "tokenizer.ggml.tokens")[static_cast<std::size_t>(*tokenizer.separator())], "\\xff<|endoftext|>");
+    EXPECT_EQ(notes.size(), symbols[0] == "Cl" ? 1U : 0U) << "no symbol is only the space of \" a\"";
   }
   std::vector<MetaEntry> none;
   const PipelineTokenizer spaced(symbol_pipeline({"e4", "e5"}, SymbolSplit::spaces));

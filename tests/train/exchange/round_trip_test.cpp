@@ -16,6 +16,7 @@
 #include "train/text/byte_level.h"
 #include "train/text/byte_tokenizer.h"
 #include "train/text/char_tokenizer.h"
+#include "train/text/hugging_face/symbols.h"
 #include "train/text/hugging_face/token_decoder.h"
 #include "train/text/tokenizer_file.h"
 
@@ -347,7 +348,14 @@ std::vector<TokenizerCase> tokenizers() {
     all.push_back({file, read_tokenizer_file((kGolden / "tokenizer" / file).string())});
   }
   // Characters, bytes, and byte-level BPE of every rule.
-  all.push_back({"char", std::make_shared<CharTokenizer>(U"\n !'.0123abcehst\u00E9\u2581")});
+  all.push_back({"char", std::make_shared<CharTokenizer>(U"\n !'.0123abcehst")});
+  all.push_back({"char beyond ASCII", std::make_shared<CharTokenizer>(U"\n !'.0123abcehst\u00E9\u2581"), "\u00E9"});
+  // Given strings.
+  for (const SymbolSplit split : {SymbolSplit::spaces, SymbolSplit::longest}) {
+    std::vector<std::string> symbols = completed({"the", "a", "ab", "abc", "b", "1", "12", "!", "t", "h", "e", "x"});
+    all.push_back({concat("symbols ", name_of(split)), std::make_shared<PipelineTokenizer>(symbol_pipeline(std::move(symbols), split)),
+                   split == SymbolSplit::spaces ? "--split longest" : ""});
+  }
   all.push_back({"byte", std::make_shared<ByteTokenizer>()});
   for (const std::string_view name : Names<Splitter>::of) {
     const Splitter splitter = *value_named<Splitter>(name);

@@ -113,7 +113,7 @@ TEST(HuggingFaceJson, RefusesFilesThatWouldGiveOtherTokens) {
       {[](json& f) { f["model"]["new_option"] = true; }, {"model", "field", "\"new_option\"", "true"}},
       {[](json& f) { f["new_step"] = {{"type", "X"}}; }, {"field", "\"new_step\""}},
       {[](json& f) { f["truncation"] = {{"max_length", 8}}; }, {"truncation", R"({"max_length":8})", "null"}},
-      {[](json& f) { f["decoder"] = {{"type", "WordPiece"}}; }, {"decoder", R"({"type":"WordPiece"})", "ByteLevel"}},
+      {[](json& f) { f["decoder"] = {{"type", "CTC"}}; }, {"decoder", R"({"type":"CTC"})", "ByteLevel"}},
       {[](json& f) { f["post_processor"] = {{"type", "RobertaProcessing"}}; }, {"post_processor", R"({"type":"RobertaProcessing"})"}},
       {[](json& f) { f["post_processor"] = bos_template(1); }, {"post_processor", "added token"}},
       {[](json& f) {

@@ -60,8 +60,11 @@ TEST(Symbols, WithSpacesAreWordsAndLineBreaks) {
 
 TEST(Symbols, ATextWithAnotherSymbolIsRefusedWithItsPlace) {
   const PipelineTokenizer tokenizer = moves();
-  for (const auto& [text, at, symbol] : std::vector<std::tuple<std::string, index, std::string>>{
-           {"e4 e5\ne4 e45 e5", 9, "\"e45\""}, {"e4 <|endoftext|>", 3, "\"<|endoftext|>\""}, {"e4\te5", 0, "\"e4?e5\""}, {"e4 e5\r\n", 3, "\"e5?\""}}) {
+  for (const auto& [text, at, symbol] :
+       std::vector<std::tuple<std::string, index, std::string>>{{"e4 e5\ne4 e45 e5", 9, "\"e45\""},
+                                                                {"e4 <|endoftext|>", 3, "\"<|endoftext|>\""},
+                                                                {"e4\te5", 0, "\"e4?e5\""},
+                                                                {"e4 e5\r\n", 3, "\"e5?\""}}) {
     const EncodeError error = refusal(tokenizer, text);
     EXPECT_EQ(error.offset(), at);
     EXPECT_TRUE(names(error.problem(), {symbol, "7"}));
@@ -134,7 +137,7 @@ TEST(Symbols, AWordLevelOfOthersIsRead) {
     change(file);
     return error_of<InputError>([&] { tokenizer_from_json(file.dump()); });
   };
-  EXPECT_TRUE(names(error_with([](json& f) { f["model"]["merges"] = {"a b"}; }), {"merges"}));
+  EXPECT_TRUE(names(error_with([](json& f) { f["model"]["dropout"] = 0.5; }), {"dropout"}));
   EXPECT_TRUE(names(error_with([](json& f) { f["model"]["vocab"] = {{"a", 0}, {"b", 0}}; }), {"two tokens", "id 0"}));
   EXPECT_TRUE(names(error_with([](json& f) { f["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}; }), {"cleanup"}));
 }
@@ -160,7 +163,9 @@ TEST(Symbols, AListWithAWrongRowIsRefused) {
   EXPECT_TRUE(names(error_in("e4\n" + std::string(1025, 'x')), {"list.txt", "row 2", "1025", "1024"}));
   EXPECT_TRUE(names(error_in(std::string((std::size_t{1} << 20) + 1, '\n')), {"list.txt", "1048577", "1048576"}));
   EXPECT_TRUE(names(error_of<InputError>([&] { read_symbols(to.path("none.txt"), SymbolSplit::spaces); }), {"none.txt"}));
-  to.write("good.txt", "\xEF\xBB\xBF" "e4\r\n<|endoftext|>\r\ne5");
+  to.write("good.txt",
+           "\xEF\xBB\xBF"
+           "e4\r\n<|endoftext|>\r\ne5");
   const auto tokenizer = read_symbols(to.path("good.txt"), SymbolSplit::spaces);
   EXPECT_EQ(tokenizer->encode("e4 e5\n"), (Ids{0, 2, 3}));
   EXPECT_EQ(tokenizer->separator(), 1) << "it keeps its row";
@@ -189,7 +194,8 @@ const std::string kProtocol2 =
     "\x80\x02}q\0(X\n\0\0\0vocab_sizeq\1K\3X\4\0\0\0itosq\2}q\3(K\0X\1\0\0\0\nq\4K\1X\1\0\0\0 q\5K\2X\2\0\0\0\xc3\xa9q\6uX\4\0\0\0stoiq\7}q"
     "\x08(h\4K\0h\5K\1h\6K\2uu."s;
 const std::string kProtocol4 =
-    "\x80\4\x95`\0\0\0\0\0\0\0}\x94(\x8c\nvocab_size\x94K\4\x8c\4itos\x94}\x94(K\0\x8c\2Cl\x94K\1\x8c\1" "C\x94K\2\x8c\r<|endoftext|>\x94K\3"
+    "\x80\4\x95`\0\0\0\0\0\0\0}\x94(\x8c\nvocab_size\x94K\4\x8c\4itos\x94}\x94(K\0\x8c\2Cl\x94K\1\x8c\1"
+    "C\x94K\2\x8c\r<|endoftext|>\x94K\3"
     "\x8c\2Br\x94u\x8c\4stoi\x94}\x94(h\4K\0h\5K\1h\6K\2h\7K\3uu."s;
 
 class MetaPickle : public ::testing::Test {
@@ -202,8 +208,12 @@ class MetaPickle : public ::testing::Test {
   }
   /// A dict with these items of protocol 2.
   static std::string dict(const std::string& items) { return "\x80\2}(" + items + "u."; }
-  static std::string text(const std::string& characters) { return "X" + std::string(1, static_cast<char>(characters.size())) + "\0\0\0"s + characters; }
-  static std::string ids(const std::string& items) { return dict(text("stoi") + "}(" + items + "u" + text("itos") + "}(K\0"s + text("a") + "u"); }
+  static std::string text(const std::string& characters) {
+    return "X" + std::string(1, static_cast<char>(characters.size())) + "\0\0\0"s + characters;
+  }
+  static std::string ids(const std::string& items) {
+    return dict(text("stoi") + "}(" + items + "u" + text("itos") + "}(K\0"s + text("a") + "u");
+  }
 
   TemporaryFolder to;
 };

@@ -31,11 +31,11 @@ std::unique_ptr<Tokenizer> find_meta_pickle(const std::vector<DataSource>& sourc
       pickles.emplace(is_there(path) ? read_bytes(path, kMostBytes) : "", path.string());
     }
   }
-  require_input(pickles.size() <= 1, "token files lie next to different vocabularies, or only some next to one: ", pickles.begin()->second,
-                " and ", pickles.rbegin()->second, "; set tokenizer.path to the tokenizer that made all of them");
-  if (pickles.empty() || pickles.begin()->first.empty()) {
+  if (pickles.empty() || (pickles.size() == 1 && pickles.begin()->first.empty())) {
     return nullptr;
   }
+  require_input(pickles.size() == 1, "token files lie next to different vocabularies, or only some next to one: ", pickles.begin()->second,
+                " and ", pickles.rbegin()->second, "; set tokenizer.path to the tokenizer that made all of them");
   const std::string& path = pickles.begin()->second;
   notes.push_back(concat("tokens are named by ", path));
   return read_tokenizer_file(path);

@@ -40,10 +40,11 @@ PreTokenizer::Step PreTokenizer::read_step(const json& step) {
   if (type == "Split") {
     require_known(step, where, {"type", "pattern", "behavior", "invert"});
     TextPattern pattern = pattern_in(step, where);
-    const bool is_one = is_one_character(pattern.text());
+    std::string regex = step["pattern"].value("Regex", "");
+    const bool is_one = is_one_character(pattern.text()) || regex == " ";
     return {.kind = Kind::split,
             .pattern = std::move(pattern),
-            .regex = step["pattern"].value("Regex", ""),
+            .regex = std::move(regex),
             .behavior = behavior_in(field(step, "behavior")),
             .invert = flag(step, where, "invert", false),
             .single_characters = is_one};

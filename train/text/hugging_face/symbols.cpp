@@ -22,12 +22,16 @@ constexpr std::string_view kSeparators = " \n";
 
 // The steps of a tokenizer with spaces. WordPiece puts a space before each token but the first, since no token has its prefix.
 constexpr const char* kSplitAtLines = R"({"type":"Split","pattern":{"String":"\n"},"behavior":"Isolated","invert":false})";
-constexpr const char* kSplitAtSpaces = R"({"type":"Split","pattern":{"String":" "},"behavior":"Removed","invert":false})";
+/// The library for JavaScript keeps the spaces if they are given as a String.
+constexpr const char* kSplitAtSpaces = R"({"type":"Split","pattern":{"Regex":" "},"behavior":"Removed","invert":false})";
 constexpr const char* kNoSpaceAtLines = R"({"type":"Replace","pattern":{"Regex":" ?\n ?"},"content":"\n"})";
 /// Splits at any White_Space (utf8::kWhiteSpace).
 constexpr const char* kSplitAtWhiteSpace =
     R"({"type":"Split","pattern":{"Regex":"[\t\u000b-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"},)"
     R"("behavior":"Removed","invert":false})";
+
+/// Returns a step as from_hugging_face_json() keeps it.
+std::string as_read(const std::string& step) { return json_text(parse_json(step)); }
 
 /// Returns a tokenizer for words that `split` separates, and line breaks.
 BpePipeline spaced_pipeline(std::vector<std::string> symbols, AddedTokens added, std::optional<Token> unknown, const char* split) {
@@ -36,8 +40,8 @@ BpePipeline spaced_pipeline(std::vector<std::string> symbols, AddedTokens added,
   return {.bpe = std::make_shared<const CharacterBpe>(std::move(symbols), std::vector<Merge>(),
                                                       CharacterBpeRules{.unknown = unknown, .symbols = SymbolSplit::spaces}, special),
           .added_tokens = std::move(added),
-          .pre_tokenizer = concat(R"({"type":"Sequence","pretokenizers":[)", kSplitAtLines, ',', split, "]}"),
-          .decoder = concat(R"({"type":"Sequence","decoders":[)", kSpacesBetween, R"(,{"type":"Fuse"},)", kNoSpaceAtLines, "]}")};
+          .pre_tokenizer = as_read(concat(R"({"type":"Sequence","pretokenizers":[)", kSplitAtLines, ',', split, "]}")),
+          .decoder = as_read(concat(R"({"type":"Sequence","decoders":[)", kSpacesBetween, R"(,{"type":"Fuse"},)", kNoSpaceAtLines, "]}"))};
 }
 
 class SymbolMaker : public TokenizerMaker {
