@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -44,8 +43,6 @@ struct SchemaOptions {
 /// little memory and time.
 Grammar json_schema(const nlohmann::ordered_json& schema, const SchemaOptions& options = {});
 
-/// The types that the properties of an object may have, by name, as bits of SchemaType (schema_place.h). Others have the name "".
-using ArgumentTypes = std::map<std::string, unsigned>;
 /// Returns the types of arguments between tags. There, a text that is JSON of one of these types other than a string is this value, and
 /// every other text is a string. Throws SchemaError as json_schema() does.
 ArgumentTypes argument_types(const nlohmann::ordered_json& schema, SchemaOptions options);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -34,6 +36,9 @@ struct JsonForm {
 
   bool operator==(const JsonForm&) const = default;
 };
+
+/// The types that the arguments of a call may have, by name, as bits of SchemaType (train/grammar/schema_place.h). Others have the name "".
+using ArgumentTypes = std::map<std::string, unsigned>;
 
 /// The known forms. A new form needs only an entry here.
 inline constexpr JsonForm kJsonForms[] = {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "train/chat/answer_format.h"
-#include "train/grammar/json_schema.h"
+#include "train/system/json_form.h"
 
 namespace dikkat::serve {
 
