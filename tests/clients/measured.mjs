@@ -88,11 +88,7 @@ async function loglikelihood(server, batch, more = {}) {
       assert(own[0] === null && top[0] === null, "nothing precedes the first token");
       const scores = own.slice(batch[i].context.length, -1);
       const best = top.slice(batch[i].context.length, -1).map((one) => Math.max(...Object.values(one)));
-      return {
-        sum: sum(scores),
-        greedy: scores.every((score, j) => score === best[j]),
-        choice: { ...choice, index: 0 },
-      };
+      return { sum: sum(scores), greedy: scores.every((score, j) => score === best[j]), choice: { ...choice, index: 0 } };
     });
 }
 
@@ -103,10 +99,7 @@ const kWays = [
   { concurrent: 8, batch: 8 },
 ];
 
-const kMeasures = {
-  choices: ({ sum }) => sum,
-  choices_per_byte: ({ sum }, { choice }) => sum / Buffer.byteLength(choice),
-};
+const kMeasures = { choices: ({ sum }) => sum, choices_per_byte: ({ sum }, { choice }) => sum / Buffer.byteLength(choice) };
 
 /// Multiple choice, by these measures of eval: returns what was found.
 async function check_choices(server, model, questions, measures) {

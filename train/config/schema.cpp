@@ -256,11 +256,12 @@ constexpr Key kKeys[] = {
         "Existing tokenizer to use instead of learning one from the corpus: a tokenizer.json, GPT-2's vocab.bpe next to its "
         "encoder.json, nanoGPT's meta.pkl, or a folder with one of these."),
 
-    data<&DataConfig::corpus>("corpus", anything(),
-                              "Texts to train on: files, folders, patterns with * and ?, or - for standard input. A .jsonl file has one "
-                              "document on each line, a JSON array one in each object, and a table one in each row; .gz and .zst files are "
-                              "decompressed; .bin files hold tokens of nanoGPT or llm.c. A relative path that does not exist in the current "
-                              "directory is looked up next to the configuration file."),
+    data<&DataConfig::corpus>(
+        "corpus", anything(),
+        "Texts to train on: files, folders, patterns with * and ?, or - for standard input. A .jsonl file has one "
+        "document on each line, a JSON array one in each object, and a table one in each row; .gz and .zst files are "
+        "decompressed; .bin files hold tokens of nanoGPT or llm.c. A relative path that does not exist in the current "
+        "directory is looked up next to the configuration file."),
     data<&DataConfig::validation>("validation", anything(),
                                   "Texts to validate on, given as in corpus. All of corpus is then used for training."),
     data<&DataConfig::val_fraction>("val_fraction", fixed(from_to_below(0, 1)),

@@ -17,8 +17,8 @@ struct PromptScores {
   std::vector<ScoredToken> tokens{};
   std::vector<float> last{};  // (V): the logits after the last of the tokens, which score the next one
 
-  /// Scores the next tokens, on all threads. `logits_after(i)` returns the logits after token i of them, (V), on any thread. Throws Error if
-  /// they are NaN.
+  /// Scores the next tokens, on all threads. `logits_after(i)` returns the logits after token i of them, (V), on any thread. Throws Error
+  /// if they are NaN.
   void score(std::span<const Token> next, const std::function<std::span<const float>(index i)>& logits_after);
   /// Returns whether other scores have at least the alternatives of these.
   bool is_within(const PromptScores& other) const { return other.usable == usable && other.alternatives >= alternatives; }
