@@ -424,10 +424,10 @@ void add_eval(Commands& program) {
   dikkat eval runs/tuned --tasks samples_hellaswag.jsonl --beside base.gguf
   dikkat eval runs/tuned --tasks questions.jsonl --refusal "I cannot" --refusal "I do not know"
 Each line of questions.jsonl is {"prompt": "...", "choices": ["...", "..."], "answer": 0}, where
-"answer" counts from 0 and the likeliest choice must be the right one, or {"prompt": "...",
-"answer": "..."}, where the model must write exactly the answer, or {"prompt": "...", "refuse": true},
-where it must refuse. Samples of lm_eval (--log_samples) are scored as lm_eval does. Shares come with
-standard errors and 95 % confidence intervals.)";
+"answer" counts from 0 and the likeliest choice must be the right one, {"prompt": "...", "answer":
+"..."}, where the model must write exactly the answer, or {"prompt": "...", "refuse": true}. Samples
+of lm_eval (--log_samples) are scored as it does. Shares have standard errors and 95 % confidence
+intervals.)";
   const auto a = std::make_shared<EvalArguments>();
   Command command = program.add("eval", "Measure the loss on the validation part of the run's corpus, or on another text", kExamples,
                                 [a] { return eval_command(*a); });
@@ -453,7 +453,8 @@ standard errors and 95 % confidence intervals.)";
   command.text("--beside", a->beside, "MODEL",
                "Also ask this model, and print the difference with its error and the number of answers that changed");
   command.repeated("--refusal", a->refusals, "TEXT",
-                   "Count answers with this text as refusals, for questions with \"refuse\": true, and the other answers for the others");
+                   "An answer with this text is a refusal: print the share of questions with \"refuse\": true that is refused, and the "
+                   "share of the others that is answered");
   command.flag("--add-bos", a->adds_begin,
                "Put the token that begins a text before each context of lm_eval's samples, as its add_bos_token=True does");
   command.text("--html", a->html, "FILE.html", "Also write a page that shows the text with the loss of each token, up to 20,000 tokens");
