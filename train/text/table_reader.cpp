@@ -102,8 +102,9 @@ bool TableReader::read_row() {
   }
   // Read its fields.
   for (bool has_more = true; has_more;) {
-    if (ends_.size() == (columns_.empty() ? kMostColumns : columns_.size())) {
-      refuse_row("has more than ", ends_.size(), " fields, expected ", columns_.empty() ? "fewer" : "one for each column of the header");
+    if (const std::size_t most = columns_.empty() ? kMostColumns : columns_.size(); ends_.size() == most) {
+      refuse_row("has more than ", most, most == 1 ? " field" : " fields, one for each column",
+                 ", expected quotes around a field with a separator in it");
     }
     read_field();
     ends_.push_back(cells_.size());
