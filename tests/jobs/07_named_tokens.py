@@ -30,10 +30,11 @@ def game(draw):
 
 def given():
     draw = random.Random(7)
-    write_lines("games.jsonl", [{"text": " ".join(game(draw))} for _ in range(GAMES)])
+    with open("games.txt", "w") as file:
+        file.writelines(" ".join(game(draw)) + "\n" for _ in range(GAMES))
     with open("squares.txt", "w") as file:
         file.writelines(square + "\n" for square in SQUARES)
-    write_lines("openings.jsonl", [{"prompt": " ".join(game(draw)[:OPENING])} for _ in range(100)])
+    write_lines("openings.jsonl", [{"prompt": "\n" + " ".join(game(draw)[:OPENING])} for _ in range(100)])
 
 
 def legal(opening, moves):
@@ -56,7 +57,7 @@ def figure(least):
 
 def elsewhere():
     """Compares the exported folder's ids of a game with those of Hugging Face's library."""
-    text = read_lines("games.jsonl")[0]["text"]
+    text = open("games.txt").readline().strip()
     ours = json.loads(dikkat("tokenizer", "encode", "knight-hf", "--text", text, "--json"))
     if not Node.exists():
         return "the exported folder was read by dikkat only"

@@ -2,6 +2,7 @@
 the same answers."""
 import json
 import random
+import re
 
 from job import DATA, Server, dikkat, main, read_lines, write_lines
 from stand_in import gemma
@@ -10,15 +11,18 @@ TASKS, CHOICES = 120, 4
 
 
 def tasks(draw):
-    """Questions that the model knows, with its answer among others of the same kind."""
-    pairs = [line for line in read_lines(DATA / "questions.jsonl") if "prompt" in line]
-    kind = lambda pair: pair["completion"].split()[1]  # "capital", "opposite" ...
-    for pair in draw.sample(pairs, TASKS):
-        others = sorted({other["completion"] for other in pairs if kind(other) == kind(pair)} - {pair["completion"]})
-        choices = draw.sample(others, CHOICES - 1)
+    """Questions that the model knows, each with its answer among three others that differ in the last word."""
+    kinds = {}
+    for line in read_lines(DATA / "questions.jsonl"):
+        kind = re.search("capital|opposite| and ", line.get("completion", ""))
+        if kind:
+            kinds.setdefault(kind.group(), []).append((line["prompt"], *line["completion"].rsplit(" ", 1)))
+    asked = [(prompt, begin, end, kind) for kind, lines in sorted(kinds.items()) for prompt, begin, end in lines]
+    for prompt, begin, end, kind in draw.sample(asked, TASKS):
+        ends = draw.sample(sorted({other for _, _, other in kinds[kind]} - {end}), CHOICES - 1)
         answer = draw.randrange(CHOICES)
-        choices.insert(answer, pair["completion"])
-        yield {"prompt": pair["prompt"], "choices": choices, "answer": answer}
+        ends.insert(answer, end)
+        yield {"prompt": prompt, "choices": [f"{begin} {one}" for one in ends], "answer": answer}
 
 
 def given():

@@ -6,30 +6,28 @@ import random
 from job import Server, main, read_lines, write_lines
 from stand_in import function_gemma
 
-TOOLS = [
-    {"type": "function", "function": {
-        "name": "set_timer", "description": "Rings after some minutes.",
-        "parameters": {"type": "object", "properties": {"minutes": {"type": "integer", "description": "From now"}}, "required": ["minutes"]}}},
-    {"type": "function", "function": {
-        "name": "send_message", "description": "Sends a text to a person.",
-        "parameters": {"type": "object", "properties": {"to": {"type": "string", "description": "A name"},
-                                                        "text": {"type": "string", "description": "What to send"}},
-                       "required": ["to", "text"]}}},
-]
-NAMES = ["Tobin", "Margaret", "Ada", "Hewin", "Mora", "Pell", "Jory", "Nan", "Wenna", "Silas"]
-TEXTS = ["the boat is late", "the lamp is lit", "dinner is ready", "the fog is gone", "I am at the pier", "the mill is closed", "it rains", "the mail is here"]
-TIMERS = ["Set a timer for {} minutes.", "Ring in {} minutes, please.", "Wake me in {} minutes."]
-MESSAGES = ["Tell {} that {}.", "Write to {}: {}.", "Let {} know that {}."]
+TOOLS = [{"type": "function", "function": function} for function in [
+    {"name": "set_timer", "description": "Rings later.",
+     "parameters": {"type": "object", "properties": {"minutes": {"type": "integer"}}, "required": ["minutes"]}},
+    {"name": "set_light", "description": "Switches a light.",
+     "parameters": {"type": "object", "properties": {"room": {"type": "string"}, "on": {"type": "boolean"}}, "required": ["room", "on"]}}]]
+BEGINNINGS = ["", "Please: ", "Hello. ", "Good evening. ", "One more thing: "]
+MINUTES = [5, 20, 30, 45, 60]
+TIMERS = ["set a timer for {} minutes", "ring in {} minutes", "wake me in {} minutes", "start a timer of {} minutes", "I need a timer: {} minutes",
+          "tell me when {} minutes are over", "count {} minutes for me", "in {} minutes I must go, so ring"]
+ROOMS = ["kitchen", "hall", "lamp room", "cellar", "attic"]
+LIGHTS = {"it is dark in the {}": True, "turn on the light in the {}": True, "I want light in the {}": True, "light the {}": True,
+          "it is too bright in the {}": False, "turn off the light in the {}": False, "nobody is in the {}, save power": False, "make the {} dark": False}
 
 
 def requests():
-    for words in TIMERS:
-        for minutes in range(2, 60):
-            yield words.format(minutes), "set_timer", {"minutes": minutes}
-    for words in MESSAGES:
-        for name in NAMES:
-            for text in TEXTS:
-                yield words.format(name, text), "send_message", {"to": name, "text": text}
+    for beginning in BEGINNINGS:
+        for words in TIMERS:
+            for minutes in MINUTES:
+                yield f"{beginning}{words.format(minutes)}.", "set_timer", {"minutes": minutes}
+        for words, on in LIGHTS.items():
+            for room in ROOMS:
+                yield f"{beginning}{words.format(room)}.", "set_light", {"room": room, "on": on}
 
 
 def given():
@@ -38,8 +36,8 @@ def given():
                            {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": name, "arguments": arguments}}]}],
               "tools": TOOLS} for asked, name, arguments in requests()]
     random.Random(12).shuffle(lines)
-    write_lines("calls.jsonl", lines[:-60])
-    write_lines("held-out.jsonl", lines[-60:])
+    write_lines("calls.jsonl", lines[:240])
+    write_lines("held-out.jsonl", lines[240:300])
     pathlib.Path("tools.json").write_text(json.dumps(TOOLS))
 
 

@@ -12,7 +12,7 @@ SPECIAL = ["<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>", "<start_functio
 # Gemma 3 270M has 18 layers of width 640, windows of 512 tokens and 262,144 tokens.
 SHAPE = """
 [model]
-n_layer = 6
+n_layer = 3
 n_head = 4
 n_kv_head = 1
 head_size = 64
@@ -26,7 +26,7 @@ norm_position = "sandwich"
 norm = "rms_norm"
 norm_eps = 1e-6
 qk_norm = true
-window = 64
+window = 512
 window_pattern = 6
 positions = "rope"
 rope_theta = 1_000_000.0
@@ -47,32 +47,32 @@ warmup_steps = 20
 
 [train]
 batch_size = 16
-max_steps = 150
+max_steps = 100
 eval_tokens = 2048
 """
 
 # The turns of Gemma 3.
-GEMMA = """{{ bos_token }}
+GEMMA = r"""{{ bos_token }}
 {%- set ns = namespace(before="") -%}
 {%- for message in messages -%}
     {%- if message.role == "system" -%}
-        {%- set ns.before = message.content + "\\n\\n" -%}
+        {%- set ns.before = message.content + "\n\n" -%}
     {%- else -%}
-        {{ "<start_of_turn>" + ("model" if message.role == "assistant" else message.role) + "\\n" + ns.before }}
+        {{ "<start_of_turn>" + ("model" if message.role == "assistant" else message.role) + "\n" + ns.before }}
         {%- set ns.before = "" -%}
-        {{ message.content | trim }}{{ "<end_of_turn>\\n" }}
+        {{ message.content | trim }}{{ "<end_of_turn>\n" }}
     {%- endif -%}
 {%- endfor -%}
-{%- if add_generation_prompt -%}{{ "<start_of_turn>model\\n" }}{%- endif -%}
+{%- if add_generation_prompt -%}{{ "<start_of_turn>model\n" }}{%- endif -%}
 """
 
 # The form of FunctionGemma: https://ai.google.dev/gemma/docs/functiongemma/formatting-and-best-practices
-FUNCTION_GEMMA = """
+FUNCTION_GEMMA = r"""
 {%- macro value(x) -%}
     {%- if x is string -%}<escape>{{ x }}<escape>
     {%- elif x is boolean -%}{{ "true" if x else "false" }}
     {%- elif x is mapping -%}{
-        {%- for key, one in x.items() -%}{{ key }}:{{ value(one) }}{{ "" if loop.last else "," }}{%- endfor -%}}
+        {%- for key, one in x | dictsort -%}{{ key }}:{{ value(one) }}{{ "" if loop.last else "," }}{%- endfor -%}}
     {%- elif x is iterable -%}[
         {%- for one in x -%}{{ value(one) }}{{ "" if loop.last else "," }}{%- endfor -%}]
     {%- else -%}{{ x }}
@@ -84,14 +84,14 @@ FUNCTION_GEMMA = """
     {{ "<start_of_turn>developer\n" + (messages[0].content if begins else "You are a model that can do function calling with the following functions") }}
     {%- for tool in tools or [] -%}
         <start_function_declaration>declaration:{{ tool.function.name }}{description:{{ value(tool.function.description) }},parameters:{properties:{
-        {%- for name, one in tool.function.parameters.properties.items() -%}
-            {{ name }}:{description:{{ value(one.description) }},type:{{ value(one.type | upper) }}}{{ "" if loop.last else "," }}
+        {%- for name, one in tool.function.parameters.properties | dictsort -%}
+            {{ name }}:{ {{- "description:" + value(one.description) + "," if one.description }}type:{{ value(one.type | upper) }}}{{ "" if loop.last else "," }}
         {%- endfor -%}
         },required:{{ value(tool.function.parameters.required) }},type:<escape>OBJECT<escape>}}<end_function_declaration>
     {%- endfor -%}
     {{ "<end_of_turn>\n" }}
 {%- endif -%}
-{%- for message in messages[1:] if begins else messages -%}
+{%- for message in (messages[1:] if begins else messages) -%}
     {%- if message.role == "tool" -%}
         <start_function_response>response:{{ message.name }}{value:{{ value(message.content) }}}<end_function_response>
     {%- else -%}
@@ -106,7 +106,7 @@ FUNCTION_GEMMA = """
 {%- if add_generation_prompt -%}{{ "<start_of_turn>model\n" }}{%- endif -%}
 """
 # Its tokenizer has tokens for these words.
-WORDS = "declaration: call: response: description: parameters: properties: required: type: STRING OBJECT INTEGER minutes send_message set_timer\n" * 50
+WORDS = "You are a model that can do function calling with the following functions declaration call response description parameters properties required type STRING OBJECT INTEGER BOOLEAN true false developer model set_timer set_light minutes"
 
 
 def make_tokenizer(texts):
@@ -127,15 +127,16 @@ def make(folder):
     chats = read_lines(DATA / "questions.jsonl")
     chats += [json.loads(line.replace("{name}", "Gemma")) for line in (DATA / "assistant-chats.jsonl").read_text().splitlines()]
     write_lines("chats.jsonl", chats)
+    chats += [{"prompt": f"What comes after {n}?", "completion": f"After {n} comes {n + 1}."} for n in range(1, 100)]
     pathlib.Path("gemma.jinja").write_text(GEMMA)
-    pathlib.Path("words.txt").write_text(WORDS + "\n".join(str(line) for line in chats))
+    pathlib.Path("words.txt").write_text(60 * f"{WORDS}\n" + "\n".join(str(line) for line in chats))
     make_tokenizer([DATA / "tales.txt", "words.txt"])
     pathlib.Path("shape.toml").write_text(SHAPE)
 
     # Train it, and write it as Google's models are published.
     dikkat("train", "--config", "shape.toml", "--corpus", DATA / "tales.txt", "--out", "read", "--quiet")
-    dikkat("finetune", "read", "--data", "chats.jsonl", "--full", "--out", "talks", "--quiet", "--epochs", 20, "--set", "chat.template=gemma.jinja",
-           "optim.learning_rate=1e-3", "train.batch_size=8", "train.gradient_accumulation_steps=1", "train.patience=0")
+    dikkat("finetune", "read", "--data", "chats.jsonl", "--full", "--out", "talks", "--quiet", "--epochs", 4, "--set", "chat.template=gemma.jinja",
+           "optim.learning_rate=1e-3", "train.batch_size=8", "train.gradient_accumulation_steps=1", "data.val_fraction=0")
     dikkat("export", "talks", "--out", folder, "--dtype", "bf16")
 
 
