@@ -17,7 +17,11 @@ const timed = Number(process.argv[6] ?? 0);
 const dikkat = new Dikkat(program);
 const sum = (list) => list.reduce((a, b) => a + b, 0);
 const python = (script, ...words) =>
-  execFileSync("/usr/bin/python3", [join(repository, "tests/clients", script), ...words], { encoding: "utf8", maxBuffer: 1 << 28 });
+  execFileSync("/usr/bin/python3", [join(repository, "tests/clients", script), ...words], {
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    env: { ...process.env, OMP_WAIT_POLICY: "passive" }, // PyTorch's threads would otherwise take the time of other clients' tests
+  });
 
 /// A server in a process of its own, and what a harness asks it. Counts the requests and their answers.
 async function serve(model, ...words) {
