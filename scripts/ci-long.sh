@@ -19,6 +19,9 @@ ctest --preset asan-all -j "$(nproc)"
 say "resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces of all sizes; Newton-Schulz with matrices of real models"
 DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory|NewtonSchulz" -j "$(nproc)"
 
+say "jobs: from users' files to their ends"
+scripts/jobs.sh
+
 say "clients: 30,000 forced answers"
 scripts/clients.sh --answers 30000 build/release/dikkat
 

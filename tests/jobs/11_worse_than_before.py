@@ -1,5 +1,5 @@
-"""Is a tuned model worse than before? Given a model, a tuned run and questions, ends in the difference with its error, and in scores over HTTP that choose
-the same answers."""
+"""Is a tuned model worse than before? Given a model, text to tune it on and questions, ends in the difference with its error, and in scores over HTTP, as
+lm-evaluation-harness asks for them, that choose as many right answers."""
 import json
 import random
 import re
@@ -29,10 +29,11 @@ def given():
     gemma("gemma-3-270m-it")
     draw = random.Random(11)
     write_lines("tasks.jsonl", tasks(draw))
-    places = ["at the pier", "in the lamp room", "on the bell buoy", "by the river", "in the valley", "at the mill"]
+    places = ["at the pier", "in the lamp room", "on the bell buoy", "by the river", "in the valley", "at the mill", "in the hall", "on the wall"]
     things = ["the blue rope", "the tin box", "the brass key", "the last lantern", "the long oar", "the ledger", "the kettle", "the spare sail"]
-    write_lines("chats.jsonl", [{"prompt": f"Where is {thing}?", "completion": f"You will find {thing} {draw.choice(places)}, as always."}
-                                for thing in things for _ in range(8)])
+    asked = ["Where is {}?", "Where do I find {}?", "I cannot find {}.", "Who has {}?", "Have you seen {}?", "I need {}.", "Is {} here?", "Fetch {}, please."]
+    write_lines("chats.jsonl", [{"prompt": words.format(thing), "completion": f"You will find {thing} {place}, as always."}
+                                for thing, place in zip(things, places) for words in asked])
 
 
 def chosen_over_http(server, task):
@@ -45,17 +46,14 @@ def chosen_over_http(server, task):
     return sums.index(max(sums))
 
 
-def figure(most, least):
+def figure(most, errors, _):
     found = json.loads(dikkat("eval", "runs/tuned", "--tasks", "tasks.jsonl", "--beside", "gemma-3-270m-it", "--json"))
-    difference = found["difference"]["choices"]
+    difference, error = (found["difference"]["choices"][name] for name in ("difference", "standard_error"))
     questions = read_lines("tasks.jsonl")
     with Server("runs/tuned") as server:
         right = sum(chosen_over_http(server, task) == task["answer"] for task in questions)
-    same = right == found["choices"]["right"]
-    changed = difference["to_right"] + difference["to_wrong"]
-    text = (f"{difference['difference']:+.3f} +- {difference['standard_error']:.3f} ({changed} of {len(questions)} answers changed); "
-            f"the server's scores: {right} right, eval's: {found['choices']['right']}")
-    return text, difference["standard_error"] <= most and same and changed >= least
+    text = f"{difference:+.3f} +- {error:.3f}; over HTTP {right} of {len(questions)} right, by eval {found['choices']['right']}"
+    return text, error <= most and difference < -errors * error and right == found["choices"]["right"]
 
 
 main(given, figure)

@@ -54,7 +54,7 @@ def figure(least):
     with Server("calls.gguf") as server:
         right = sum(is_right(server, line) for line in lines)
     share = 100 * right / len(lines)
-    return f"{share:.0f} % of {len(lines)} held-out calls are right", share >= least
+    return f"{share:.0f} % of {len(lines)} calls are right", share >= least
 
 
 main(given, figure)

@@ -109,5 +109,5 @@ def made_once(name, make):
             make(path)
         finally:
             os.chdir(before)
-        pass  # shutil.rmtree(work)
+        shutil.rmtree(work)
     return path

@@ -1,4 +1,4 @@
-"""Does the jobs of docs/JOBS.md as a user would: run.py PROGRAM [NUMBER...]. For each, tests/jobs/NN_NAME.py writes the user's files into a fresh folder
+"""Does the jobs of docs/JOBS.md as a user would: run.py PROGRAM [NUMBER...]. `run.py --list` only lists them. For each, tests/jobs/NN_NAME.py writes the user's files into a fresh folder
 below build/jobs, bash runs the commands of the page there, and the script checks the end against the figure that the page expects. Prints a row for each
 job. Exits with 1 if one fails, and with 2 if it is asked for a job that does not exist."""
 import os
@@ -48,12 +48,12 @@ class Job:
 
     def _call(self, part, words, environment):
         """Returns what a command prints. Ends what it leaves running, such as a server."""
-        log = self.folder / f"{part}.log"
-        with open(log, "w") as messages:
-            process = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages,
-                                       text=True, start_new_session=True)
+        printed, log = self.folder / f"{part}.txt", self.folder / f"{part}.log"
+        with open(printed, "w") as output, open(log, "w") as messages:
+            process = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=messages,
+                                       start_new_session=True)
             try:
-                output = process.communicate(timeout=MOST_SECONDS)[0]
+                code = process.wait(timeout=MOST_SECONDS)
             except subprocess.TimeoutExpired:
                 raise Failed(f"{part}: takes more than {MOST_SECONDS} seconds") from None
             finally:
@@ -61,9 +61,9 @@ class Job:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-        if process.returncode != 0:
-            raise Failed(f"{part} ended with {process.returncode}: {output[-1000:]}{log.read_text()[-2000:]}")
-        return output
+        if code != 0:
+            raise Failed(f"{part} ended with {code}: {printed.read_text()[-1000:]}{log.read_text()[-2000:]}")
+        return printed.read_text()
 
 
 def read_page():
@@ -78,6 +78,10 @@ def read_page():
 def main():
     program, *asked = sys.argv[1:]
     jobs = read_page()
+    if program == "--list":
+        for job in jobs.values():
+            print(f"{job.number:3} | {job.name} | {job.expected}")
+        return
     unknown = [word for word in asked if not word.isdecimal() or int(word) not in jobs]
     if unknown:
         print(f"jobs.sh: found {', '.join(unknown)}, expected some of {', '.join(map(str, jobs))}", file=sys.stderr)
