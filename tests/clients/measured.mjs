@@ -202,6 +202,16 @@ async function check_generation(server, model, prompts, until, eos) {
   return `${prompts.length} greedy texts as sample's`;
 }
 
+/// A prompt that ends its text has an entry for the end token, and the same scores as with any other token after it.
+async function check_end(server, prompt, end) {
+  const request = [{ context: prompt.slice(0, 1), continuation: prompt.slice(1) }];
+  const [free] = await loglikelihood(server, request);
+  const [ended] = await loglikelihood(server, request, { logit_bias: { [end]: 100 } });
+  assert.equal(ended.choice.finish_reason, "stop");
+  assert.equal(ended.choice.logprobs.tokens.at(-1), await server.decode([end]));
+  assert.equal(ended.sum, free.sum);
+}
+
 /// What cannot be scored is refused, and named.
 async function check_refusals(server, context, vocabulary) {
   const refused = async (fields, ...parts) => {
@@ -278,6 +288,7 @@ if (existsSync(stories)) {
       await check_perplexity(server, stories, text.repeat(3), 400),
       await check_generation(server, stories, ["Once upon a time", "Lily and Tom", "The dog was"], [".", "\n\n"], info.eos_token),
     ];
+    await check_end(server, await server.encode("Once upon a time", true), 2);
     await check_refusals(server, 512, 512);
     assert.equal(server.asked.answers, server.asked.requests);
     console.log(`measured, stories260k: ${report.join("; ")}; all ${server.asked.answers} requests answered`);

@@ -100,7 +100,7 @@ RunningSample::Drawn RunningSample::draw(std::span<const float> of_model) {
   const RandomStream random(options.seed, "sample", static_cast<std::uint64_t>(options.first_sample + request_.sample));
   const auto token = static_cast<Token>(draw_(logits_, draw_options(options), random.uniform(new_tokens())));
   if (std::ranges::find(vocabulary.ends, token) != vocabulary.ends.end()) {
-    return {.ending = Ending::end};
+    return {.ending = Ending::end, .end_token = token};
   }
   add(token);
   Drawn drawn{.token = token};

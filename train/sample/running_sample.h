@@ -31,8 +31,9 @@ class RunningSample {
   bool keeps_rest() const { return !request_.options.rereads && model().has_relative_positions(); }
 
   struct Drawn {
-    std::optional<Token> token{};    // absent if the sample ends without another token
-    std::optional<Ending> ending{};  // absent if the sample continues
+    std::optional<Token> token{};      // absent if the sample ends without another token of its text
+    std::optional<Ending> ending{};    // absent if the sample continues
+    std::optional<Token> end_token{};  // one of Vocabulary::ends, if it ends the sample; it is not part of the text
   };
   /// Draws the next token from the model's logits, (V), and adds it to the text. Different samples may draw on different threads.
   Drawn draw(std::span<const float> of_model);

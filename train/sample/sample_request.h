@@ -31,9 +31,10 @@ struct SampleEvent {
   index number = 0;                              // the sample's number
   std::span<const ScoredToken> prompt_scores{};  // all tokens of the prompt, before the first token; this event has no token
   Token token = 0;                               // the token, if has_token()
-  std::span<const float> logits{};               // (V): the model's own, from which the token was drawn
+  std::span<const float> logits{};               // (V): the model's own, from which the token or end_token was drawn
   index prompt_cached = 0;                       // before an end: how many tokens of the prompt came from a cache
   std::optional<Ending> ending{};                // why the sample has ended; this event has no token
+  std::optional<Token> end_token{};              // one of Vocabulary::ends, if drawing it was the reason
   std::exception_ptr failure{};                  // the exception that ended the sample, with Ending::interrupted
 
   bool has_token() const { return !ending && prompt_scores.empty(); }

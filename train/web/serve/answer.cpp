@@ -98,12 +98,18 @@ SampleRequest Answer::sample(index choice) const {
 
 bool Answer::take(index choice, const Scheduler::Event& event) {
   ChoiceText& text = texts_[static_cast<std::size_t>(choice)];
+  const std::optional<index> alternatives = job_.request().alternatives;
+  const auto score = [&](Token token) { return score_token(event.logits, token, vocabulary_.size, *alternatives); };
   if (event.ending) {
     ++ended_;
-    give(text.finish(*event.ending));
+    AnswerDelta last = text.finish(*event.ending);
+    // Clients that score prompts expect an entry for each token that was generated.
+    if (event.end_token && job_.request().scores_prompts()) {
+      last.tokens.push_back(text.end(score(*event.end_token)));
+    }
+    give(std::move(last));
     return false;
   }
-  const std::optional<index> alternatives = job_.request().alternatives;
   job_.note_tokens(event.has_token() ? 1 : 0, choice, event.prompt_cached);
   if (!event.has_token()) {
     const std::size_t prompt = job_.prompt_of(choice);
@@ -111,7 +117,7 @@ bool Answer::take(index choice, const Scheduler::Event& event) {
     std::vector<TokenScore> scores = scores_in(echo, job_.prompts()[prompt], event.prompt_scores, job_.model().tokenizer);
     give({.choice = choice, .text = std::move(echo), .tokens = std::move(scores)});
   } else {
-    give(alternatives ? text.push(score_token(event.logits, event.token, vocabulary_.size, *alternatives)) : text.push(event.token));
+    give(alternatives ? text.push(score(event.token)) : text.push(event.token));
   }
   return !text.stopped();
 }

@@ -10,9 +10,14 @@ AnswerDelta ChoiceText::push(Token token) {
   return piece_of(text_.push(token));
 }
 
-AnswerDelta ChoiceText::push(const ScoredToken& scored) {
+TokenScore ChoiceText::end(const ScoredToken& scored) const {
   TokenScore score = with_texts(scored, *tokenizer_, last_);
   score.offset = offset_;
+  return score;
+}
+
+AnswerDelta ChoiceText::push(const ScoredToken& scored) {
+  TokenScore score = end(scored);
   offset_ += count_of_characters(score.text);
   const std::size_t begin = bytes_;
   bytes_ += score.text.size();

@@ -21,6 +21,8 @@ class ChoiceText {
   AnswerDelta push(Token token);
   /// Adds a token and its score.
   AnswerDelta push(const ScoredToken& scored);
+  /// Returns the score of the next token, for one that ends the text and is not part of it.
+  TokenScore end(const ScoredToken& scored) const;
   /// Returns the text that was held back. Call it after the last token.
   AnswerDelta finish(Ending ending);
 

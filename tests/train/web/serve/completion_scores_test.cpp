@@ -196,6 +196,32 @@ TEST(CompletionScores, OffsetsAreThoseOfTheEcho) {
   EXPECT_EQ(scores["text_offset"][count], 3) << "the answer begins after the prompt";
 }
 
+// EleutherAI's harness drops the last entry, which must be that of the generated token, also if this token ends the text.
+TEST(CompletionScores, HaveAnEntryForATokenThatEndsTheText) {
+  const PipelineTokenizer tokenizer = testing::sentence_piece_tokenizer();
+  const RunningServer server(
+      ServedModel{.gpt = small_model().gpt, .tokenizer = tokenizer, .name = "tiny", .fingerprint = "print", .why_no_form = "it is plain"});
+  const Token end = tokenizer.text_tokens().ends.front();
+  const json ids = server.answer("/tokenize", {{"prompt", "a b"}})["tokens"];
+  for (const bool is_forced : {true, false}) {
+    json request = scoring("a b");
+    request["max_tokens"] = 3;
+    request["logit_bias"] = {{std::to_string(is_forced ? end : 6), 100}};
+    const json choice = server.answer(kText, request)["choices"][0];
+    const json& scores = choice["logprobs"];
+    const std::size_t count = ids.size() + (is_forced ? 1 : 3);
+    for (const char* field : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+      EXPECT_EQ(scores[field].size(), count) << field;
+    }
+    EXPECT_EQ(choice["text"] == "a b", is_forced);
+    EXPECT_EQ(choice["finish_reason"], is_forced ? "stop" : "length");
+    const std::string name = tokenizer.decode(std::span(&end, 1));
+    EXPECT_EQ(scores["tokens"].back() == name, is_forced);
+    EXPECT_EQ(scores["top_logprobs"].back()[scores["tokens"].back().get<std::string>()], scores["token_logprobs"].back());
+    EXPECT_EQ(scores["text_offset"][ids.size()], 3);
+  }
+}
+
 TEST(CompletionScores, RefuseWhatCannotBeScored) {
   const RunningServer server(small_model());
   const auto expect = [&](const json& fields, const std::vector<std::string>& parts, const char* code = "invalid_value",
