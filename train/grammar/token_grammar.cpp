@@ -189,9 +189,9 @@ class TokenGrammar::Masks {
     return known;
   }
 
-  /// Returns whether tokens lead from a point to the end of a text, as far as kMostAhead allows to search. If one point does, so does one of
-  /// those after it, because the search from there has less to do. With `reached`, the empty text does not count, and if there is no other,
-  /// `reached` becomes the text of the longest way that was found.
+  /// Returns whether tokens lead from a point to the end of a text, as far as kMostAhead allows to search. If one point does, so does one
+  /// of those after it, because the search from there has less to do. With `reached`, the empty text does not count, and if there is no
+  /// other, `reached` becomes the text of the longest way that was found.
   bool leads(Point from, std::string* reached = nullptr) {
     if (const auto known = leads_.find(from); known != leads_.end() && reached == nullptr) {
       return known->second;
@@ -281,8 +281,7 @@ class TokenGrammar::Masks {
       const TokenTrie::Node node = nodes[at];
       const bool is_line_break = node.depth == 1 && node.byte == '\n';  // no space comes before it
       const Matcher::State before = is_line_break ? from : path_[node.depth - std::size_t{1}];
-      const Matcher::State state =
-          node.depth > longest || before == Matcher::kDead ? Matcher::kDead : matcher.next(before, node.byte);
+      const Matcher::State state = node.depth > longest || before == Matcher::kDead ? Matcher::kDead : matcher.next(before, node.byte);
       if (state == Matcher::kDead) {
         at = static_cast<std::size_t>(node.after);
         continue;

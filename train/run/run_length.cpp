@@ -78,8 +78,8 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
   }
   validate(config);
   const index now = train.batch_size * train.gradient_accumulation_steps;
-  const std::string steps = concat(grouped_digits(train.max_steps), train.max_steps == 1 ? " step of " : " steps of ", now,
-                                   now == 1 ? " window" : " windows");
+  const std::string steps =
+      concat(grouped_digits(train.max_steps), train.max_steps == 1 ? " step of " : " steps of ", now, now == 1 ? " window" : " windows");
   if (length.usual_epochs > 0 && train.max_steps < kFewSteps) {
     const auto enough = static_cast<index>(std::ceil(static_cast<double>(kWantedSteps * now) / epoch));
     return concat("only ", steps, " at a rate of ", config.optim.learning_rate, " may change the model little: --epochs ", enough,

@@ -461,8 +461,9 @@ TEST_F(Chat, EndsAtASpecialTokenThatOnlyTheTemplateNames) {
   vocabulary["<turn>"] = id;
   added["content"] = "<turn>", added["id"] = id;
   tokenizer["added_tokens"].push_back(added);
-  config["chat_template"] = "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '<turn>' }}{% endfor %}"
-                            "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+  config["chat_template"] =
+      "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '<turn>' }}{% endfor %}"
+      "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
   here.write("hf/tokenizer.json", tokenizer.dump());
   here.write("hf/tokenizer_config.json", config.dump());
   const Outcome tuned = tune_from("hf", "tuned", {"train.max_steps=150", "train.eval_interval=150"});

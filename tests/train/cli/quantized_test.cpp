@@ -132,8 +132,11 @@ TEST_F(Quantized, AFileIsRecognizedByItsFirstBytes) {
     here.write(name, contents(here / "k.gguf"));
     EXPECT_EQ(sample_of(name), sample_of("k.gguf"));
     const std::string out = concat(name, ".out.gguf");
-    for (const Words& command : {Words{"inspect", name}, {"chat", name, "--template", "plain"}, {"eval", name, "--corpus", "text.txt"},
-                                 {"export", name, "--out", out}, {"tokenizer", "inspect", name}}) {
+    for (const Words& command : {Words{"inspect", name},
+                                 {"chat", name, "--template", "plain"},
+                                 {"eval", name, "--corpus", "text.txt"},
+                                 {"export", name, "--out", out},
+                                 {"tokenizer", "inspect", name}}) {
       const Outcome outcome = here.run(command);
       EXPECT_EQ(outcome.code, 0) << command[0] << ": " << outcome.err;
     }

@@ -304,9 +304,13 @@ TEST(TokenGrammar, NoTokenLeadsWhereNoneCanFollow) {
   EXPECT_EQ(codons.after("A{4}TG|GG(A|G)*C", {2, 2, 2}), "ATG");
   const NamedTokens chess({"e4", "e5", "Nf3", "x"}, SymbolSplit::spaces);
   Dice dice(1);
-  for (const auto& [tokens, pattern] :
-       {std::pair{&codons, "(A|G|T){3,20}C?"}, {&codons, "([AG]{2}|TA{1,3}){0,9}"}, {&codons, ".*TA.{0,2}"}, {&codons, "(?:GGG|A)*\n"},
-        {&chess, "((e4|e5 x|x y) ?){1,7}"}, {&chess, "([a-h][1-8]|N..|\n| )+"}, {&chess, "[^x]{2,19}"}}) {
+  for (const auto& [tokens, pattern] : {std::pair{&codons, "(A|G|T){3,20}C?"},
+                                        {&codons, "([AG]{2}|TA{1,3}){0,9}"},
+                                        {&codons, ".*TA.{0,2}"},
+                                        {&codons, "(?:GGG|A)*\n"},
+                                        {&chess, "((e4|e5 x|x y) ?){1,7}"},
+                                        {&chess, "([a-h][1-8]|N..|\n| )+"},
+                                        {&chess, "[^x]{2,19}"}}) {
     SCOPED_TRACE(pattern);
     const auto grammar = tokens->over(pattern);
     for (int i = 0; i < 30; ++i) {
