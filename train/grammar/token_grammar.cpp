@@ -246,8 +246,7 @@ class TokenGrammar::Masks {
       mask_of(from, &steps);
       known->second.tokens = std::ssize(steps) + 1;
       std::ranges::sort(steps);
-      const auto repeated = std::ranges::unique(steps, {}, &Step::first);
-      steps.erase(repeated.begin(), repeated.end());
+      steps.erase(std::unique(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.first == b.first; }), steps.end());
       of_masks_ += sizeof(Ahead) + steps.size() * sizeof(Step);
     }
     return known->second;
