@@ -83,7 +83,8 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
   if (length.usual_epochs > 0 && train.max_steps < kFewSteps) {
     const auto enough = static_cast<index>(std::ceil(static_cast<double>(kWantedSteps * now) / epoch));
     return concat("only ", steps, " at a rate of ", config.optim.learning_rate, " may change the model little: --epochs ", enough,
-                  " makes ", kWantedSteps, " steps, and --set optim.learning_rate=R sets a higher rate, which a small model needs");
+                  " makes ", kWantedSteps, " steps, and --set optim.learning_rate=R sets a higher rate, which a small model needs",
+                  config.data.val_fraction > 0 ? "; --set data.val_fraction=0 learns the part for validation too" : "");
   }
   if (!length.is_default && now == windows_of_step) {
     return "";

@@ -83,7 +83,7 @@ TEST_F(Epochs, FewUpdatesAreRemarkedOnWithTheEpochsThatMakeEnough) {
   const Outcome few = tune("few", {"--epochs", "3"});
   ASSERT_EQ(few.code, 0) << few.err;
   EXPECT_LT(key("few", "max_steps"), 20);
-  expect_named(few.err, {"--epochs", "optim.learning_rate", "0.0005"});
+  expect_named(few.err, {"--epochs", "optim.learning_rate", "5e-04"});
   const std::string epochs = few.err.substr(few.err.find("--epochs ") + 9);
   ASSERT_EQ(tune("more", {"--epochs", epochs.substr(0, epochs.find(' '))}).code, 0);
   EXPECT_EQ(key("more", "max_steps"), 100);

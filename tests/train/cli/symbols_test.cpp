@@ -68,7 +68,8 @@ TEST(Symbols, AreSampledInAForm) {
     const Outcome outcome = here.run(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     Words texts;
-    for (const Json& sample : Json::parse(outcome.out)["samples"]) {
+    const Json found = Json::parse(outcome.out, nullptr, false);
+    for (const Json& sample : found["samples"]) {
       EXPECT_EQ(sample["ended"], "end");
       texts.push_back(sample["text"]);
     }
