@@ -19,8 +19,9 @@ constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 constexpr index kMostTokenPlaces = 32'000'000;  // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;     // over the states that these bytes lead to
 constexpr index kOfState = 16;                  // the cost of a state in addition to its places
-// The work of looking ahead from a token to the end of a text, in tokens that can follow.
-constexpr index kMostAhead = 50'000'000;
+// The work of looking ahead from a token to the end of a text, in tokens that can follow, and the cost of a point in addition to these.
+constexpr index kMostAhead = 4'000'000;
+constexpr index kOfPoint = 400;
 // A grammar is tried with so many random texts of so many bytes before its first answer.
 constexpr int kTries = 4, kTriedBytes = 256;
 constexpr index kMostPlacesTried = 2000;
@@ -125,7 +126,7 @@ class TokenGrammar::Masks {
   using Step = std::pair<Point, Token>;  // a token, and the point after it
   struct Ahead {
     std::vector<Step> steps;
-    index tokens = 0;  // before equal points became one
+    index work = 0;
   };
 
   static Matcher::State state_of(Point point) { return static_cast<Matcher::State>(point / 2); }
@@ -191,8 +192,8 @@ class TokenGrammar::Masks {
 
   /// Returns whether tokens lead from a point to the end of a text, as far as kMostAhead allows to search. If one point does, so does one
   /// of those after it, because the search from there has less to do. With `reached`, the empty text does not count, and if there is no
-  /// other, `reached` becomes the text of the longest way that was found.
-  bool leads(Point from, std::string* reached = nullptr) {
+  /// other, `reached` becomes the text of the longest way, unless the search ended early.
+  bool leads(Point from, std::optional<std::string>* reached = nullptr) {
     if (const auto known = leads_.find(from); known != leads_.end() && reached == nullptr) {
       return known->second;
     }
@@ -209,7 +210,7 @@ class TokenGrammar::Masks {
     for (std::size_t at = 0, end = 1; !has_end && at < end && work <= kMostAhead; end = found.size()) {
       for (; at < end; ++at) {
         const Ahead& ahead = this->ahead(found[at].point);
-        work += ahead.tokens;
+        work += ahead.work;
         for (const auto& [to, token] : ahead.steps) {
           if (seen.insert(to).second) {
             found.push_back({to, at, token});
@@ -221,20 +222,25 @@ class TokenGrammar::Masks {
     if (reached == nullptr) {
       return leads_[from] = has_end;
     }
+    if (work > kMostAhead) {
+      return false;
+    }
+    *reached = "";
     for (std::size_t at = found.size() - 1; at > 0; at = found[at].before) {
       const bool has_space = trie_->has_spaces(found[at].token) && found[at].before > 0 && trie_->has_spaces(found[found[at].before].token);
-      *reached = concat(has_space ? " " : "", trie_->text(found[at].token), *reached);
+      *reached = concat(has_space ? " " : "", trie_->text(found[at].token), **reached);
     }
     return has_end;
   }
 
   /// Throws InputError, because the tokens can write no text of the grammar.
   [[noreturn]] void refuse() {
-    std::string reached;
+    std::optional<std::string> reached;
     leads(begin().point(), &reached);
-    fail_input("no text of the model's ", trie_->vocab_size(), " tokens matches: ",
-               reached.empty() ? "none of them fits at byte 0, its beginning"
-                               : concat("none of them fits at byte ", reached.size(), ", after ", in_quotes(reached)),
+    require_input(reached.has_value(), "a text of the model's ", trie_->vocab_size(),
+                  " tokens that matches is too long to be searched for, expected a form with shorter ones");
+    fail_input("no text of the model's ", trie_->vocab_size(), " tokens matches: none of them fits at byte ", reached->size(),
+               reached->empty() ? ", its beginning" : concat(", after ", in_quotes(*reached)),
                "; expected a form that they can write, with the spaces that are between them in a text");
   }
 
@@ -244,7 +250,7 @@ class TokenGrammar::Masks {
     if (is_new) {
       std::vector<Step>& steps = known->second.steps;
       mask_of(from, &steps);
-      known->second.tokens = std::ssize(steps) + 1;
+      known->second.work = std::ssize(steps) + kOfPoint;
       std::ranges::sort(steps);
       steps.erase(std::unique(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.first == b.first; }), steps.end());
       of_masks_ += sizeof(Ahead) + steps.size() * sizeof(Step);

@@ -331,6 +331,40 @@ TEST(TokenGrammar, TokensThatCannotWriteAnyTextAreRefusedByTheirPlace) {
   refused("e4 d4|e4 x [^x]", {"byte 4", "\"e4 x\""});
   refused("e4 ", {"byte 2", "\"e4\""});
   refused("(e4 )*d5", {"no text"});
+  refused("e4( e5){10000}", {});
+  EXPECT_EQ(chess.after("e4( e5){9000}", {0}), "e5") << "which is not too long to be searched for";
+}
+
+TEST(TokenGrammar, LooksAheadInNestedTexts) {
+  std::vector<std::string> symbols{"éé"};  // its character is not a token, so not every beginning can be completed
+  for (char c = ' '; c <= '~'; ++c) {
+    symbols.emplace_back(1, c);
+  }
+  const PipelineTokenizer tokenizer(symbol_pipeline(completed(symbols), SymbolSplit::longest));
+  const auto trie = std::make_shared<const TokenTrie>(tokenizer);
+  ASSERT_FALSE(trie->is_complete());
+  const auto grammar = std::make_shared<const TokenGrammar>(json_value(), trie, std::vector<Token>{});
+  Dice dice(3);
+  for (int i = 0; i < 5; ++i) {
+    const auto [walk, is_complete] = random_walk(*grammar, *trie, dice, 200);
+    EXPECT_TRUE(!is_complete || nlohmann::json::accept(walk)) << walk;
+  }
+  // Lists are nested only as deep as the search for their end reaches.
+  const auto constraint = grammar->constraint();
+  const Token open = 1 + '[' - ' ', close = 1 + ']' - ' ';
+  int depth = 0;
+  for (std::vector<Token> next = allowed(*constraint, tokenizer.vocab_size()); std::ranges::find(next, open) != next.end();
+       next = allowed(*constraint, tokenizer.vocab_size())) {
+    constraint->accept(open);
+    ASSERT_LE(++depth, 1000);
+  }
+  EXPECT_GE(depth, 2);
+  for (; depth > 0; --depth) {
+    const std::vector<Token> next = allowed(*constraint, tokenizer.vocab_size());
+    ASSERT_NE(std::ranges::find(next, close), next.end()) << depth;
+    constraint->accept(close);
+  }
+  EXPECT_TRUE(constraint->is_complete());
 }
 
 TEST(TokenGrammar, AVocabularyOfWordsWritesThem) {
