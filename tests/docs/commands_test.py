@@ -41,17 +41,20 @@ def blocks_of(page):
 
 
 def run(block, folder, environment):
-    """Returns a block's exit code and messages. Ends what it leaves running, such as a server, which would answer the next test's requests."""
-    job = subprocess.Popen(["bash", "-e", "-c", block], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
-    try:
-        messages = job.communicate(timeout=280)[1]
-    finally:
+    """Returns a block's exit code and messages. Ends what it leaves running, such as a server, which would answer the next test's requests. A file has the
+    messages, because a server would hold a pipe open."""
+    with tempfile.TemporaryFile("w+", errors="replace") as messages:
+        job = subprocess.Popen(["bash", "-e", "-c", block], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=messages, start_new_session=True)
         try:
-            os.killpg(job.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    return job.returncode, messages
+            code = job.wait(timeout=280)
+        finally:
+            try:
+                os.killpg(job.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        messages.seek(0)
+        return code, messages.read()
 
 
 for name in PAGES:

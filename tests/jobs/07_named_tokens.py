@@ -1,6 +1,7 @@
 """Sequences of named symbols: given walks of a knight, a square a symbol, ends in a model whose moves are legal, in other programs' form."""
 import json
 import random
+import re
 
 from job import Node, dikkat, main, read_lines, write_lines
 
@@ -48,11 +49,12 @@ def legal(opening, moves):
 
 def figure(least):
     lines = read_lines("continued.jsonl")
-    moves = [line["samples"][0]["text"].split()[:MOVES] for line in lines]
-    assert all(move in SQUARES for walk in moves for move in walk), "a move is not a square"
+    texts = [line["samples"][0]["text"] for line in lines]
+    assert all(re.fullmatch("[a-h][1-8]( [a-h][1-8]){9}", text) for text in texts), "an answer does not match the pattern"
+    moves = [text.split(" ") for text in texts]
     count = sum(len(walk) for walk in moves)
     share = 100 * sum(legal(line["prompt"], walk) for line, walk in zip(lines, moves)) / (MOVES * len(lines))
-    return f"{share:.1f} % of {MOVES * len(lines)} moves are legal; {elsewhere()}", share >= least and count == MOVES * len(lines)
+    return f"{share:.1f} % of {MOVES * len(lines)} moves are legal, all answers match; {elsewhere()}", share >= least and count == MOVES * len(lines)
 
 
 def elsewhere():

@@ -78,13 +78,11 @@ std::vector<Question> read_questions(const std::string& file, const AskOptions& 
 
 std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<Question>& questions, AskOptions options) {
   const Tokenizer& tokenizer = *trained.tokenizer;
-  Vocabulary vocabulary = vocabulary_of(tokenizer);
+  std::optional<Token> end;
   options.encode = [&](const std::string& prompt) { return encode_prompt(tokenizer, prompt); };
   if (const ChatConfig& chat = trained.origin.config().chat; chat.template_name != "auto" || !chat.jinja.empty()) {
     const ChatTemplate form = template_of({}, trained);
-    if (const auto end = form.end_token()) {
-      vocabulary.ends.push_back(*end);
-    }
+    end = form.end_token();
     options.encode = [form, &tokenizer](const std::string& prompt) {
       const std::vector<Message> messages = {{"user", prompt}};
       return encode(tokenizer, form.ask(messages)).tokens;
@@ -92,8 +90,8 @@ std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<
   }
   ShareLine line("asking");
   options.answered = [&](index done) { line(static_cast<double>(done) / static_cast<double>(questions.size())); };
-  options.stop = [] { return stop_requested(); };
-  return ask(trained.model->gpt(), tokenizer, vocabulary, questions, options);
+  options.stop = options.stop ? options.stop : [] { return stop_requested(); };
+  return ask(trained.model->gpt(), tokenizer, answer_vocabulary(tokenizer, end), questions, options);
 }
 
 nlohmann::ordered_json object_of(const Answers& answers) {
@@ -113,6 +111,15 @@ nlohmann::ordered_json object_of(const Answers& answers) {
 
 int eval_tasks(const TrainedModel& trained, const TrainedModel* beside, const std::vector<Question>& questions, const AskOptions& options,
                bool json) {
+  if (beside != nullptr) {  // refuse a question that does not fit it before the first model takes time
+    AskOptions checks = options;
+    checks.stop = [] { return true; };
+    try {
+      ask_tasks(*beside, questions, checks);
+    } catch (const InputError& error) {
+      fail_input(beside->origin.path().string(), ": ", error.what());
+    }
+  }
   const auto answers = ask_tasks(trained, questions, options);
   const auto others = answers && beside != nullptr ? ask_tasks(*beside, questions, options) : answers;
   if (!others) {

@@ -16,7 +16,7 @@ namespace dikkat {
 std::vector<Question> read_questions(const std::string& file, const AskOptions& options = {});
 
 /// Asks a GPT questions. A model that was trained on conversations, or has a chat template of its own, is asked in its template. Returns
-/// nullopt if a signal asked the program to stop. Of the options, `refusals` and `adds_begin` count. Throws what ask() throws.
+/// nullopt if a signal asked the program to stop. The option `encode` does not count. Throws what ask() throws.
 std::optional<Answers> ask_tasks(const TrainedModel& trained, const std::vector<Question>& questions, AskOptions options = {});
 
 /// Returns the share of right answers by each measure, with standard errors and confidence intervals.

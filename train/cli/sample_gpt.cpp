@@ -130,7 +130,8 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
     flush_results();
     return;
   }
-  std::vector<std::vector<Token>> texts = print(generation, options.num_samples, prompt);
+  const bool needs_space = options.constraint && trained.tokenizer->puts_spaces_between() && !prompt.empty() && prompt.back() > ' ';
+  std::vector<std::vector<Token>> texts = print(generation, options.num_samples, prompt + (needs_space ? " " : ""));
   report_if_outgrown(generation, trained, options.num_samples);
   if (!arguments.html.empty()) {
     for (std::vector<Token>& text : texts) {

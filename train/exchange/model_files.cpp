@@ -1,6 +1,7 @@
 #include "train/exchange/model_files.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -12,7 +13,9 @@
 #include "train/exchange/hf_generation.h"
 #include "train/exchange/other_layouts.h"
 #include "train/exchange/tensor_map.h"
+#include "train/system/byte_reader.h"
 #include "train/system/file.h"
+#include "train/system/folder.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/hugging_face/bpe_pipeline.h"
 #include "train/text/hugging_face/read_hugging_face_json.h"
@@ -35,6 +38,13 @@ struct ModelFiles::Contents {
 };
 
 namespace {
+
+/// Returns whether a file begins as GGUF files do. Ollama keeps them under names without an ending.
+bool begins_as_gguf(const fs::path& path) {
+  File file;
+  std::array<std::byte, 4> first{};
+  return is_file(path) && file.open_any(path) == 0 && file.read(0, first) == 0 && as_text(first) == "GGUF";
+}
 
 /// Opens the weights of a Hugging Face folder.
 WeightFile open_folder(const fs::path& folder) {
@@ -228,12 +238,12 @@ bool ModelFiles::is_at(const fs::path& path) {
     return fs::exists(path / "config.json", none);
   }
   const fs::path end = path.extension();
-  return end == ".gguf" || end == ".bin" || end == ".pt" || end == ".pth" || end == ".safetensors";
+  return end == ".gguf" || end == ".bin" || end == ".pt" || end == ".pth" || end == ".safetensors" || begins_as_gguf(path);
 }
 
 ModelFiles::ModelFiles(const fs::path& given, const ImportOptions& options) {
   // Open the path, which may also be the weights in a folder.
-  const bool is_part = given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin";
+  const bool is_part = (given.extension() == ".safetensors" || given.filename() == "pytorch_model.bin") && !begins_as_gguf(given);
   const fs::path path = is_part ? (given.has_parent_path() ? given.parent_path() : fs::path(".")) : given;
   std::error_code unknown;
   const bool is_folder = fs::is_directory(path, unknown);

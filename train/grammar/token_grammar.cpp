@@ -6,8 +6,10 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "train/grammar/matcher.h"
+#include "train/system/in_quotes.h"
 
 namespace dikkat {
 namespace {
@@ -17,6 +19,9 @@ constexpr std::size_t kMostMemory = std::size_t{16} << 20;
 constexpr index kMostTokenPlaces = 32'000'000;  // over all bytes of all tokens that can follow
 constexpr index kMostNewPlaces = 1'000'000;     // over the states that these bytes lead to
 constexpr index kOfState = 16;                  // the cost of a state in addition to its places
+// The work of looking ahead from a token to the end of a text, in tokens that can follow, and the cost of a point in addition to these.
+constexpr index kMostAhead = 4'000'000;
+constexpr index kOfPoint = 400;
 // A grammar is tried with so many random texts of so many bytes before its first answer.
 constexpr int kTries = 4, kTriedBytes = 256;
 constexpr index kMostPlacesTried = 2000;
@@ -35,10 +40,15 @@ struct Mask {
 /// The states and masks that samples have reached. When they take too much memory, all are dropped, except the states of running samples.
 class TokenGrammar::Masks {
  public:
+  /// A state of the matcher, and whether a space comes before the next word: twice the state, plus 1 if one does.
+  using Point = std::int64_t;
   /// A sample's place in the grammar.
   struct Place {
     std::shared_ptr<Matcher> matcher;
     Matcher::State state;
+    bool is_after_word = false;  // a space comes before the next word
+
+    Point point() const { return 2 * Point{state} + (is_after_word ? 1 : 0); }
   };
 
   Masks(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends, const std::function<void()>& on_progress)
@@ -48,7 +58,9 @@ class TokenGrammar::Masks {
     renew();
     require_input(matcher_->continues(matcher_->start()), "the only text that matches the grammar is the empty one, expected some text");
     try_out();
-    find(matcher_->start());
+    if (!find(begin().point())->has_token) {
+      refuse();
+    }
   }
 
   const TokenTrie& trie() const { return *trie_; }
@@ -65,7 +77,18 @@ class TokenGrammar::Masks {
       renew();
     }
     make_current(place);
-    return find(place.state);
+    return find(place.point());
+  }
+
+  /// Continues with a token, if a text of the grammar does. Returns whether one does.
+  bool accept(Place& place, Token token) {
+    const std::string& text = trie_->text(token);
+    const bool has_spaces = trie_->has_spaces(token);
+    if (text.empty() || !accept(place, place.is_after_word && has_spaces ? ' ' + text : text)) {
+      return false;
+    }
+    place.is_after_word = has_spaces;
+    return true;
   }
 
   /// Continues with a text, if a text of the grammar begins so. Returns whether one does.
@@ -87,9 +110,11 @@ class TokenGrammar::Masks {
     const std::lock_guard lock(mutex_);
     return place.matcher->accepts(place.state);
   }
-  bool is_complete(const Place& place) {
+  bool is_complete(Place place) {
     const std::lock_guard lock(mutex_);
-    return place.matcher->accepts(place.state) && !place.matcher->continues(place.state);
+    make_current(place);
+    return matcher_->accepts(place.state) &&
+           (!matcher_->continues(place.state) || (!trie_->is_complete() && !find(place.point())->has_token));
   }
 
   std::size_t memory() {
@@ -98,6 +123,14 @@ class TokenGrammar::Masks {
   }
 
  private:
+  using Step = std::pair<Point, Token>;  // a token, and the point after it
+  struct Ahead {
+    std::vector<Step> steps;
+    index work = 0;
+  };
+
+  static Matcher::State state_of(Point point) { return static_cast<Matcher::State>(point / 2); }
+
   /// Refuses a grammar with too many readings of some texts, because each of their tokens would take long.
   void try_out() {
     std::uint64_t random = 1;
@@ -123,6 +156,8 @@ class TokenGrammar::Masks {
   void renew() {
     matcher_ = std::make_shared<Matcher>(automaton_);
     masks_.clear();
+    ahead_.clear();
+    leads_.clear();
     of_masks_ = 0;
     memory_ = matcher_->memory();
   }
@@ -134,32 +169,124 @@ class TokenGrammar::Masks {
     }
   }
 
-  std::shared_ptr<const Mask> find(Matcher::State state) {
-    std::shared_ptr<const Mask>& known = masks_[state];
+  std::shared_ptr<const Mask> find(Point point) {
+    std::shared_ptr<const Mask>& known = masks_[point];
     if (known == nullptr) {
-      std::optional<Mask> mask = walk(state, std::numeric_limits<int>::max());
-      // Short tokens can write any text, too. These are bytes in byte-level vocabularies, and characters in others.
-      known = std::make_shared<const Mask>(mask ? *std::move(mask) : *walk(state, trie_->alphabet().characters.empty() ? 1 : 4));
+      std::vector<Step> steps;
+      Mask mask = mask_of(point, trie_->is_complete() ? nullptr : &steps);
+      if (!trie_->is_complete()) {
+        // Leave out the tokens after which no text can be completed.
+        mask.has_token = false;
+        for (const auto& [to, token] : steps) {
+          const bool goes_on = leads(to);
+          mask.has_token = mask.has_token || goes_on;
+          mask.bits[static_cast<std::size_t>(token) / 64] &= ~(std::uint64_t{goes_on ? 0U : 1U} << (token % 64));
+        }
+      }
+      known = std::make_shared<const Mask>(std::move(mask));
       of_masks_ += known->memory();
       memory_ = of_masks_ + matcher_->memory();
     }
     return known;
   }
 
-  /// Walks the tree of tokens of up to `longest` bytes from a state. Returns nullopt if that is too much work for long tokens.
-  std::optional<Mask> walk(Matcher::State from, int longest) {
+  /// Returns whether tokens lead from a point to the end of a text, as far as kMostAhead allows to search. If one point does, so does one
+  /// of those after it, because the search from there has less to do. With `reached`, the empty text does not count, and if there is no
+  /// other, `reached` becomes the text of the longest way, unless the search ended early.
+  bool leads(Point from, std::optional<std::string>* reached = nullptr) {
+    if (const auto known = leads_.find(from); known != leads_.end() && reached == nullptr) {
+      return known->second;
+    }
+    // Search by the number of tokens, all texts of one number before those of the next.
+    struct Found {
+      Point point;
+      std::size_t before;
+      Token token;
+    };
+    std::vector<Found> found{{from, 0, -1}};
+    std::unordered_set<Point> seen{from};
+    bool has_end = reached == nullptr && matcher_->accepts(state_of(from));
+    index work = 0;
+    for (std::size_t at = 0, end = 1; !has_end && at < end && work <= kMostAhead; end = found.size()) {
+      for (; at < end; ++at) {
+        const Ahead& ahead = this->ahead(found[at].point);
+        work += ahead.work;
+        for (const auto& [to, token] : ahead.steps) {
+          if (seen.insert(to).second) {
+            found.push_back({to, at, token});
+            has_end = has_end || matcher_->accepts(state_of(to));
+          }
+        }
+      }
+    }
+    if (reached == nullptr) {
+      return leads_[from] = has_end;
+    }
+    if (work > kMostAhead) {
+      return false;
+    }
+    *reached = "";
+    for (std::size_t at = found.size() - 1; at > 0; at = found[at].before) {
+      const bool has_space = trie_->has_spaces(found[at].token) && found[at].before > 0 && trie_->has_spaces(found[found[at].before].token);
+      *reached = concat(has_space ? " " : "", trie_->text(found[at].token), **reached);
+    }
+    return has_end;
+  }
+
+  /// Throws InputError, because the tokens can write no text of the grammar.
+  [[noreturn]] void refuse() {
+    std::optional<std::string> reached;
+    leads(begin().point(), &reached);
+    require_input(reached.has_value(), "a text of the model's ", trie_->vocab_size(),
+                  " tokens that matches is too long to be searched for, expected a form with shorter ones");
+    fail_input("no text of the model's ", trie_->vocab_size(), " tokens matches: none of them fits at byte ", reached->size(),
+               reached->empty() ? ", its beginning" : concat(", after ", in_quotes(*reached)),
+               "; expected a form that they can write, with the spaces that are between them in a text");
+  }
+
+  /// Returns the points after one, each with the first token that leads there.
+  const Ahead& ahead(Point from) {
+    const auto [known, is_new] = ahead_.try_emplace(from);
+    if (is_new) {
+      std::vector<Step>& steps = known->second.steps;
+      mask_of(from, &steps);
+      known->second.work = std::ssize(steps) + kOfPoint;
+      std::ranges::sort(steps);
+      steps.erase(std::unique(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.first == b.first; }), steps.end());
+      of_masks_ += sizeof(Ahead) + steps.size() * sizeof(Step);
+    }
+    return known->second;
+  }
+
+  /// Returns the tokens after a point, and adds each with the point after it to `steps`, if that is not null.
+  Mask mask_of(Point from, std::vector<Step>* steps) {
+    if (std::optional<Mask> mask = walk(from, std::numeric_limits<int>::max(), steps)) {
+      return *std::move(mask);
+    }
+    if (steps != nullptr) {
+      steps->clear();
+    }
+    // Short tokens can write any text, too. These are bytes in byte-level vocabularies, and characters in others.
+    return *walk(from, trie_->alphabet().characters.empty() ? 1 : 4, steps);
+  }
+
+  /// Walks the tree of tokens of up to `longest` bytes from a point. Returns nullopt if that is too much work for long tokens.
+  std::optional<Mask> walk(Point point, int longest, std::vector<Step>* steps) {
+    const Matcher::State from = state_of(point);
     Mask mask{.bits = std::vector<std::uint64_t>((static_cast<std::size_t>(trie_->vocab_size()) + 63) / 64),
               .accepts = matcher_->accepts(from)};
     // Walk the tree in depth-first order, skipping subtrees that lead nowhere.
     path_.assign(static_cast<std::size_t>(trie_->longest()) + 1, Matcher::kDead);
-    path_[0] = from;
+    path_[0] = point % 2 == 0 ? from : matcher_->next(from, ' ');
     std::ranges::fill(seen_, 0);
     index places = 0, new_places = 0;
     Matcher& matcher = *matcher_;
     const std::vector<TokenTrie::Node>& nodes = trie_->nodes();
     for (std::size_t at = 0; at < nodes.size();) {
       const TokenTrie::Node node = nodes[at];
-      const Matcher::State state = node.depth > longest ? Matcher::kDead : matcher.next(path_[node.depth - std::size_t{1}], node.byte);
+      const bool is_line_break = node.depth == 1 && node.byte == '\n';  // no space comes before it
+      const Matcher::State before = is_line_break ? from : path_[node.depth - std::size_t{1}];
+      const Matcher::State state = node.depth > longest || before == Matcher::kDead ? Matcher::kDead : matcher.next(before, node.byte);
       if (state == Matcher::kDead) {
         at = static_cast<std::size_t>(node.after);
         continue;
@@ -183,6 +310,9 @@ class TokenGrammar::Masks {
       for (Token token = node.token; token >= 0; token = trie_->same_as(token)) {
         mask.bits[static_cast<std::size_t>(token) / 64] |= std::uint64_t{1} << (token % 64);
         mask.has_token = true;
+        if (steps != nullptr) {
+          steps->emplace_back(2 * Point{state} + (trie_->has_spaces(token) ? 1 : 0), token);
+        }
       }
       ++at;
     }
@@ -194,7 +324,9 @@ class TokenGrammar::Masks {
   const std::shared_ptr<const Automaton> automaton_;
   std::mutex mutex_;
   std::shared_ptr<Matcher> matcher_;
-  std::unordered_map<Matcher::State, std::shared_ptr<const Mask>> masks_;
+  std::unordered_map<Point, std::shared_ptr<const Mask>> masks_;
+  std::unordered_map<Point, Ahead> ahead_;
+  std::unordered_map<Point, bool> leads_;
   std::size_t of_masks_ = 0, memory_ = 0;
   std::vector<Matcher::State> path_;  // memory of walk(): the states after each byte of a token
   std::vector<char> seen_;            // memory of walk(), by state
@@ -233,8 +365,7 @@ class TokenGrammar::Sample : public TokenConstraint {
   }
 
   void accept(Token token) override {
-    const std::string& text = masks().trie().text(token);
-    require(!text.empty() && masks().accept(place_, text), "token ", token, " does not continue the text under its grammar");
+    require(masks().accept(place_, token), "token ", token, " does not continue the text under its grammar");
   }
 
   bool is_complete() const override { return masks().is_complete(place_); }

@@ -18,13 +18,13 @@ namespace dikkat {
 ///   options.constraint = grammar->constraints();
 ///
 /// Every text that the tokens allow can be completed: no sample reaches a point where nothing may follow. A sample that reaches its maximum
-/// length is still cut off.
+/// length is still cut off. A text is that of the sample's tokens only: if spaces come between tokens, none comes before the first one.
 class TokenGrammar : public std::enable_shared_from_this<TokenGrammar> {
  public:
   /// `ends` are the tokens that end a sample. They are allowed where the text is complete. Throws GrammarTooLarge. Throws InputError if the
   /// grammar contains itself without text before that, has too many readings of a text at once, or matches only the empty text, or if the
-  /// vocabulary cannot write any matching text. Samples throw nothing later. Calls `on_progress` often, if it is not empty, and rethrows
-  /// its exceptions.
+  /// vocabulary cannot write any matching text; then the message has the text after which no token fits, and its bytes. Samples throw
+  /// nothing later. Calls `on_progress` often, if it is not empty, and rethrows its exceptions.
   TokenGrammar(const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, std::vector<Token> ends,
                const std::function<void()>& on_progress = {});
   ~TokenGrammar();

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <numeric>
+#include <set>
+#include <span>
 
 #include "train/text/utf8.h"
 
@@ -12,24 +13,26 @@ namespace {
 
 constexpr std::size_t kLongestText = std::numeric_limits<std::uint16_t>::max();
 
-std::string text_of(const Tokenizer& tokenizer, std::span<const Token> tokens) { return tokenizer.decode_inside(tokens); }
-
-/// Throws InputError if the text of two tokens is not always their texts one after another.
-void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
-  constexpr Token kTried = 64;
+/// Throws InputError if the text of tokens is not always their texts one after another, or with spaces between them.
+void require_known_joints(const Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+  const bool has_spaces = tokenizer.puts_spaces_between();
+  const Token most = has_spaces ? static_cast<Token>(tokenizer.vocab_size()) : 64;
   const auto line_break = std::ranges::find(texts, "\n");  // spaces may be left out next to it
   Token last = line_break == texts.end() ? -1 : static_cast<Token>(line_break - texts.begin());
-  for (Token id = 0, tried = 0; id < tokenizer.vocab_size() && tried < kTried; ++id) {
-    if (texts[static_cast<std::size_t>(id)].empty()) {
+  for (Token id = 0, tried = 0; id < tokenizer.vocab_size() && tried < most; ++id) {
+    const std::string& text = texts[static_cast<std::size_t>(id)];
+    if (text.empty()) {
       continue;
     }
     ++tried;
     if (last >= 0) {
-      const std::array both{last, id};
-      require_input(text_of(tokenizer, both) == texts[static_cast<std::size_t>(last)] + texts[static_cast<std::size_t>(id)],
-                    "the model's tokenizer, ", tokenizer.kind(),
-                    ", puts text between its tokens, so an answer cannot be restricted to a grammar; expected one whose tokens are parts "
-                    "of the text (bpe, byte, char)");
+      const std::array tokens{last, id, last};
+      const std::string& before = texts[static_cast<std::size_t>(last)];
+      const char* const joint = has_spaces && before != "\n" && text != "\n" ? " " : "";
+      require_input((has_spaces ? tokenizer.decode(tokens) : tokenizer.decode_inside(tokens)) == concat(before, joint, text, joint, before),
+                    "the model's tokenizer, ", tokenizer.kind(), ", changes the text between its tokens ", last, " and ", id,
+                    ", so an answer cannot be restricted to a grammar; expected one whose tokens are parts of the text, or words with a "
+                    "space between them");
     }
     last = id;
   }
@@ -37,12 +40,14 @@ void require_plain_texts(const Tokenizer& tokenizer, const std::vector<std::stri
 
 }  // namespace
 
-TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks) : vocab_size_(tokenizer.vocab_size()) {
+TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks)
+    : vocab_size_(tokenizer.vocab_size()), puts_spaces_(tokenizer.puts_spaces_between()) {
   // Collect the texts of the tokens that can be part of a text.
   const auto size = static_cast<std::size_t>(vocab_size_);
   texts_.resize(size);
   for (Token id = 0; id < vocab_size_; ++id) {
-    texts_[static_cast<std::size_t>(id)] = text_of(tokenizer, std::span(&id, 1));
+    const std::span one(&id, 1);
+    texts_[static_cast<std::size_t>(id)] = puts_spaces_ ? tokenizer.decode(one) : tokenizer.decode_inside(one);
   }
   // Leave out special tokens that are not marks, and tokens that only frame texts.
   const auto leave_out = [&](Token id) {
@@ -65,9 +70,9 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
     special.insert(special.end(), {around_texts->pad, around_texts->start, around_texts->end});
   }
   std::ranges::for_each(special, leave_out);
-  require_plain_texts(tokenizer, texts_);
+  require_known_joints(tokenizer, texts_);
 
-  find_alphabet(tokenizer.kind());
+  find_alphabet();
 
   // Build the tree from the texts in their order.
   std::vector<Token> order;
@@ -109,7 +114,7 @@ TokenTrie::TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks
   leave(0);
 }
 
-void TokenTrie::find_alphabet(std::string_view kind) {
+void TokenTrie::find_alphabet() {
   // Byte-level vocabularies have tokens of single bytes, with which any text of these bytes can be completed. Some lack rare bytes.
   std::array<bool, 256> bytes{};
   bool is_byte_level = false;
@@ -133,29 +138,34 @@ void TokenTrie::find_alphabet(std::string_view kind) {
     return;
   }
   // Other vocabularies write the characters that are tokens.
-  std::vector<char32_t>& characters = alphabet_.characters;
-  for (const std::string& text : texts_) {
-    if (!text.empty()) {
-      const utf8::Character one = utf8::decode(text, 0);
-      if (one.fault == utf8::Fault::none && one.bytes == std::ssize(text)) {
-        characters.push_back(one.code_point);
-      }
-    }
-  }
-  // Remove the tokens that have other characters.
-  require_input(!characters.empty(), "the model's tokenizer, ", kind,
-                ", has no token for any single character, so an answer cannot be restricted to a grammar");
-  std::ranges::sort(characters);
-  characters.erase(std::unique(characters.begin(), characters.end()), characters.end());
-  alphabet_.bytes.fill(true);
-  for (std::string& text : texts_) {
+  const auto characters_of = [](const std::string& text) {
+    std::u32string characters;
     for (index at = 0; at < std::ssize(text);) {
       const utf8::Character one = utf8::decode(text, at);
-      if (one.fault != utf8::Fault::none || !std::ranges::binary_search(characters, one.code_point)) {
-        text.clear();
+      if (one.fault != utf8::Fault::none) {
+        return std::u32string();
       }
+      characters += one.code_point;
       at += one.bytes;
     }
+    return characters;
+  };
+  std::set<char32_t> single;
+  for (const std::string& text : texts_) {
+    if (const std::u32string characters = characters_of(text); characters.size() == 1) {
+      single.insert(characters[0]);
+    }
+  }
+  // If tokens have other characters too, which texts can be written depends on all tokens.
+  is_complete_ = !puts_spaces_ && !single.empty();
+  for (std::string& text : texts_) {
+    const std::u32string characters = characters_of(text);
+    text = characters.empty() ? "" : text;
+    is_complete_ = is_complete_ && std::ranges::all_of(characters, [&](char32_t one) { return single.contains(one); });
+  }
+  alphabet_.bytes.fill(true);
+  if (is_complete_) {
+    alphabet_.characters.assign(single.begin(), single.end());
   }
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "train/text/tokenizer.h"
@@ -16,8 +15,8 @@ struct Alphabet {
   std::vector<char32_t> characters{};  // and of these characters, sorted; empty: all that the bytes make up
 };
 
-/// The texts of a tokenizer's tokens as a tree of bytes. Immutable: threads share it. Special tokens, tokens that sampling never draws, and
-/// tokens without text are left out.
+/// The texts of a tokenizer's tokens as a tree of bytes, without the spaces between them (Tokenizer::puts_spaces_between()).
+/// Immutable: threads share it. Special tokens, tokens that sampling never draws, and tokens without text are left out.
 class TokenTrie {
  public:
   /// A byte of a token. Nodes are in depth-first order.
@@ -29,7 +28,7 @@ class TokenTrie {
   };
 
   /// `marks` are special tokens that are not left out: their names are text, such as <tool_call>. Throws InputError for a tokenizer whose
-  /// text is not its tokens' texts one after another ("word"), or that has no single characters.
+  /// text is not its tokens' texts one after another, with nothing or with a space between them.
   explicit TokenTrie(const Tokenizer& tokenizer, const std::vector<Token>& marks = {});
 
   index vocab_size() const { return vocab_size_; }
@@ -40,11 +39,16 @@ class TokenTrie {
   /// Returns the text of a token; empty if it is left out.
   const std::string& text(Token token) const { return texts_.at(static_cast<std::size_t>(token)); }
   const Alphabet& alphabet() const { return alphabet_; }
+  /// Returns whether short tokens write all texts of the alphabet. Then every beginning of a text can be completed.
+  bool is_complete() const { return is_complete_; }
+  /// Returns whether a space comes between this token and another one of which this is true.
+  bool has_spaces(Token token) const { return puts_spaces_ && text(token) != "\n"; }
 
  private:
-  void find_alphabet(std::string_view kind);
+  void find_alphabet();
 
   index vocab_size_ = 0;
+  bool puts_spaces_ = false, is_complete_ = true;
   index longest_ = 0;
   std::vector<Node> nodes_;
   std::vector<std::string> texts_;  // the texts of the tokens

@@ -81,9 +81,8 @@ NewRun load_new_run(Config given, const LoadingProgress& progress, const RunLeng
   if (const std::string& kind = config->tokenizer.kind;
       (kind == WordTokenizer::kKind || kind == Symbols::kKind) && !data.tokenizer->is_lossless() && config->model.kind == ModelKind::gpt) {
     data.notes.push_back(concat("a model with a ", kind,
-                                " tokenizer can be exported to a Hugging Face folder, but not to GGUF, and serve cannot "
-                                "give its answers a form (response_format, tools); both are possible with tokenizer.kind = \"bpe\", "
-                                "\"char\" or \"byte\""));
+                                " tokenizer can be exported to a Hugging Face folder, but not to GGUF, which is possible with "
+                                "tokenizer.kind = \"bpe\", \"char\" or \"byte\""));
   }
   for (std::string remark : {remark_on_length, remark_on_warmup(config)}) {
     if (!remark.empty()) {

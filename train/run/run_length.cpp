@@ -16,11 +16,12 @@ constexpr double kMostEpochs = 10;  // for a small text
 constexpr index kFewestSteps = 50;
 // Fewer updates than this learn little, so a small text is read in smaller steps.
 constexpr index kWantedSteps = 100;
+// Fewer updates than this are remarked on.
+constexpr index kFewSteps = 20;
 
-/// Returns the number of windows that the run reads. An epoch has `epoch` windows, and the configured run has `now`.
-double windows_of(const RunLength& length, double epoch, double now) {
-  const double all = length.epochs * epoch;
-  return length.is_default ? std::min(std::max(all, std::min(kMostEpochs * epoch, static_cast<double>(kFewestSteps))), now) : all;
+/// Returns the number of windows that a run of the usual length reads. An epoch has `epoch` windows, and the configured run has `now`.
+double usual_windows(const RunLength& length, double epoch, double now) {
+  return std::min(std::max(length.usual_epochs * epoch, std::min(kMostEpochs * epoch, static_cast<double>(kFewestSteps))), now);
 }
 
 /// Halves the windows of a step until there are kWantedSteps.
@@ -62,9 +63,10 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
   const SourceData& first = data.sources.front();
   const double epoch = static_cast<double>(first.training->count()) / first.share;
   const index windows_of_step = train.batch_size * train.gradient_accumulation_steps;
-  const double windows = windows_of(length, epoch, static_cast<double>(train.max_steps * windows_of_step));
+  const double usual = usual_windows(length, epoch, static_cast<double>(train.max_steps * windows_of_step));
+  const double windows = length.is_default ? usual : length.epochs * epoch;
   if (length.fits_step) {
-    fit_step(train, windows);
+    fit_step(train, usual);
   }
   train.max_steps = steps_for(train, windows);
   config.optim.decay_steps.derive(train.max_steps);
@@ -76,11 +78,18 @@ std::string set_length(Config& config, const TrainingData& data, const RunLength
   }
   validate(config);
   const index now = train.batch_size * train.gradient_accumulation_steps;
+  const std::string steps =
+      concat(grouped_digits(train.max_steps), train.max_steps == 1 ? " step of " : " steps of ", now, now == 1 ? " window" : " windows");
+  if (length.usual_epochs > 0 && train.max_steps < kFewSteps) {
+    const auto enough = static_cast<index>(std::ceil(static_cast<double>(kWantedSteps * now) / epoch));
+    return concat("only ", steps, " at a rate of ", config.optim.learning_rate, " may change the model little: --epochs ", enough,
+                  " makes ", kWantedSteps, " steps, and --set optim.learning_rate=R sets a higher rate, which a small model needs",
+                  config.data.val_fraction > 0 ? "; --set data.val_fraction=0 learns the part for validation too" : "");
+  }
   if (!length.is_default && now == windows_of_step) {
     return "";
   }
-  return concat(length.is_default ? "the length follows from the text: " : "", grouped_digits(train.max_steps),
-                train.max_steps == 1 ? " step of " : " steps of ", now, now == 1 ? " window" : " windows",
+  return concat(length.is_default ? "the length follows from the text: " : "", steps,
                 length.is_default ? "; choose another one with --epochs N, or with --set train.max_steps=N" : "");
 }
 

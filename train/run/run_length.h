@@ -12,6 +12,7 @@ namespace dikkat {
 struct RunLength {
   double epochs = 0;        ///< 0: the length is train.max_steps
   bool is_default = false;  ///< the user did not choose it: then a small text is read more often and a large one less
+  double usual_epochs = 0;  ///< a finetuning's; they decide the windows of a step, so that more epochs never make fewer steps
   // These keys are fitted to the length, unless the user set them:
   bool fits_step = false;         ///< train.batch_size and train.gradient_accumulation_steps, so that a small text has enough steps
   bool fits_warmup = false;       ///< optim.warmup_steps

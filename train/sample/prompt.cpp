@@ -1,5 +1,7 @@
 #include "train/sample/prompt.h"
 
+#include <algorithm>
+
 #include "autograd/base/error.h"
 
 namespace dikkat {
@@ -12,6 +14,16 @@ Vocabulary vocabulary_of(const Tokenizer& tokenizer, bool until_end) {
       vocabulary.ends.push_back(*separator);
     }
   }
+  return vocabulary;
+}
+
+Vocabulary answer_vocabulary(const Tokenizer& tokenizer, std::optional<Token> end, std::vector<Token> marks) {
+  Vocabulary vocabulary = vocabulary_of(tokenizer);
+  if (end) {
+    vocabulary.ends.push_back(*end);
+    marks.push_back(*end);
+  }
+  std::erase_if(vocabulary.suppressed, [&](Token token) { return std::ranges::find(marks, token) != marks.end(); });
   return vocabulary;
 }
 
@@ -46,6 +58,10 @@ std::vector<Token> encode_prompt(const Tokenizer& tokenizer, const std::string& 
 std::optional<Token> token_before_text(const Tokenizer& tokenizer, std::span<const Token> prompt) {
   const bool begins = prompt.empty() || (prompt.size() == 1 && prompt.front() == tokenizer.text_tokens().before);
   return begins ? std::nullopt : std::optional(prompt.back());
+}
+
+std::optional<Token> token_before_restricted(const Tokenizer& tokenizer, std::span<const Token> prompt) {
+  return prompt.empty() || tokenizer.puts_spaces_between() ? std::nullopt : std::optional(prompt.back());
 }
 
 }  // namespace dikkat

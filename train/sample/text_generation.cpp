@@ -7,14 +7,14 @@
 namespace dikkat {
 namespace {
 
-/// Returns the token before the samples of each prompt. A restricted text has all bytes of its tokens, because its constraint counts them.
+/// Returns the token before the samples of each prompt.
 std::vector<std::optional<Token>> tokens_before(const Tokenizer& tokenizer, const std::vector<std::vector<Token>>& prompts, SampleText kind,
                                                 bool is_restricted) {
   std::vector<std::optional<Token>> before;
   for (const std::vector<Token>& prompt : prompts) {
-    before.push_back(is_restricted && !prompt.empty() ? std::optional(prompt.back())
-                     : kind == SampleText::answer     ? std::nullopt
-                                                      : token_before_text(tokenizer, prompt));
+    before.push_back(is_restricted                ? token_before_restricted(tokenizer, prompt)
+                     : kind == SampleText::answer ? std::nullopt
+                                                  : token_before_text(tokenizer, prompt));
   }
   return before;
 }

@@ -36,7 +36,7 @@ class TextGeneration {
   };
 
   /// Keeps references to model and tokenizer. A sample ends before one of `stops`, with Ending::stop. With SampleOptions::constraint, a
-  /// sample has all bytes of its tokens, whatever its kind. Throws what Generation and TextStream throw.
+  /// sample's text is the one that the constraint counts (token_before_restricted()). Throws what Generation and TextStream throw.
   TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Vocabulary vocabulary, std::vector<std::vector<Token>> prompts,
                  const SampleOptions& options, std::vector<std::string> stops = {}, SampleText kind = SampleText::continuation);
 

@@ -38,12 +38,13 @@ std::vector<std::string> symbols_in_pickle(std::string_view bytes) {
     check(dict.kind == Kind::dict, "has no dict", name);
     return pickle.items[dict.at];
   };
-  // Find the two dicts. The last of equal keys counts, as in Python.
-  PickleValue stoi, itos;
+  // Find the two dicts and the size. The last of equal keys counts, as in Python.
+  PickleValue stoi, itos, size;
   const auto& top = items_of(pickle.root, "");
   for (std::size_t i = 0; i < top.size(); i += 2) {
     stoi = top[i].string() == "stoi" ? top[i + 1] : stoi;
     itos = top[i].string() == "itos" ? top[i + 1] : itos;
+    size = top[i].string() == "vocab_size" ? top[i + 1] : size;
   }
   // Read one, and compare it with the other.
   SymbolIds ids;
@@ -55,6 +56,8 @@ std::vector<std::string> symbols_in_pickle(std::string_view bytes) {
   std::vector<std::string> symbols = in_order(ids);
   const auto& by_id = items_of(itos, " itos");
   check(by_id.size() == by_symbol.size(), "has ", by_id.size() / 2, " items of itos and ", by_symbol.size() / 2, " of stoi");
+  check(size.kind == Kind::none || (size.kind == Kind::integer && size.integer == std::ssize(symbols)), "has a vocab_size other than ",
+        symbols.size(), ", the number of its symbols");
   for (std::size_t i = 0; i < by_id.size(); i += 2) {
     const auto id = static_cast<std::uint64_t>(by_id[i].integer);
     check(by_id[i].kind == Kind::integer && id < symbols.size() && by_id[i + 1].kind == Kind::text && by_id[i + 1].string() == symbols[id],

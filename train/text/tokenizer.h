@@ -93,6 +93,8 @@ class Tokenizer {
   virtual std::string decode(std::span<const Token> tokens) const = 0;
   /// Returns the text of tokens that follow other tokens. It differs from decode() for tokenizers that put a space before a text.
   virtual std::string decode_inside(std::span<const Token> tokens) const { return decode(tokens); }
+  /// Returns whether decode() puts a space, which belongs to no token, between tokens other than line breaks.
+  virtual bool puts_spaces_between() const { return false; }
   /// Returns a JSON text from which tokenizer_from_json() makes the same tokenizer.
   virtual std::string to_json() const = 0;
   /// Returns the token between documents, if this kind has one.

@@ -38,6 +38,7 @@ class WordTokenizer : public Tokenizer {
   std::vector<Token> encode(std::string_view text) const override;
   index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
+  bool puts_spaces_between() const override { return true; }
   std::string to_json() const override;
   std::optional<Token> separator() const override { return kEnd; }
   std::vector<Token> suppressed_tokens() const override { return {kPad, kUnknown, kStart}; }

@@ -447,6 +447,38 @@ TEST_F(Chat, ReportsThatAnAnswerWasCut) {
   EXPECT_FALSE(contains(remark({"chat", "tuned", "--newest", "--temperature", "0"}), " tokens")) << "it ended on its own";
 }
 
+// The tokenizer's own end of texts is another token, and special tokens are not drawn.
+TEST_F(Chat, EndsAtASpecialTokenThatOnlyTheTemplateNames) {
+  ASSERT_EQ(here.run({"export", "base", "--out", "hf"}).code, 0);
+  Json tokenizer = Json::parse(contents(here / "hf/tokenizer.json")), config = Json::parse(contents(here / "hf/tokenizer_config.json"));
+  Json& vocabulary = tokenizer["model"]["vocab"];
+  Json added = tokenizer["added_tokens"][0];
+  const int id = added["id"].get<int>() - 1;
+  const auto last = std::find_if(vocabulary.begin(), vocabulary.end(), [&](const Json& one) { return one == id; });
+  ASSERT_NE(last, vocabulary.end());
+  vocabulary.erase(last);
+  tokenizer["model"]["merges"].erase(tokenizer["model"]["merges"].size() - 1);
+  vocabulary["<turn>"] = id;
+  added["content"] = "<turn>", added["id"] = id;
+  tokenizer["added_tokens"].push_back(added);
+  config["chat_template"] =
+      "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '<turn>' }}{% endfor %}"
+      "{% if add_generation_prompt %}{{ 'assistant:' }}{% endif %}";
+  here.write("hf/tokenizer.json", tokenizer.dump());
+  here.write("hf/tokenizer_config.json", config.dump());
+  const Outcome tuned = tune_from("hf", "tuned", {"train.max_steps=150", "train.eval_interval=150"});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const Outcome chat = here.run({"chat", "tuned", "--newest", "--temperature", "0"}, {.input = "the lamp\n"});
+  EXPECT_TRUE(contains(chat.out, "turns")) << chat.out;
+  EXPECT_FALSE(contains(chat.err, " tokens")) << "it ended on its own: " << chat.err;
+  here.write("tasks.jsonl", R"({"prompt": "the lamp", "answer": "turns"})");
+  const Outcome asked = here.run({"eval", "tuned", "--newest", "--tasks", "tasks.jsonl", "--json"});
+  EXPECT_EQ(Json::parse(asked.out, nullptr, false)["exact_match"]["right"], 1) << asked.out << asked.err;
+  const Outcome answered =
+      here.run({"sample", "tuned", "--newest", "--messages", "-", "--temperature", "0"}, {.input = R"({"prompt": "the lamp"})"});
+  EXPECT_EQ(Json::parse(answered.out, nullptr, false)["answer"], "turns") << answered.out << answered.err;
+}
+
 TEST_F(Chat, AtATerminalNamesItsModel) {
   train_wide();
   Terminal terminal;

@@ -69,6 +69,26 @@ TEST_F(Epochs, TheUsersSettingsStay) {
   EXPECT_EQ(key("batch", "eval_interval"), 7);
 }
 
+TEST_F(Epochs, MoreEpochsNeverMakeFewerUpdates) {
+  ASSERT_EQ(tune("three", {"--epochs", "3"}).code, 0);
+  ASSERT_EQ(tune("four", {"--epochs", "4"}).code, 0);
+  EXPECT_LT(key("three", "max_steps"), 200);
+  EXPECT_GT(key("four", "max_steps"), 200);
+  EXPECT_EQ(key("three", "gradient_accumulation_steps"), key("four", "gradient_accumulation_steps"));
+}
+
+TEST_F(Epochs, FewUpdatesAreRemarkedOnWithTheEpochsThatMakeEnough) {
+  EXPECT_FALSE(contains(tune("enough", {"--epochs", "1"}).err, "--epochs"));
+  here.write("new.txt", tiny_text(20));
+  const Outcome few = tune("few", {"--epochs", "3"});
+  ASSERT_EQ(few.code, 0) << few.err;
+  EXPECT_LT(key("few", "max_steps"), 20);
+  expect_named(few.err, {"--epochs", "optim.learning_rate", "5e-04"});
+  const std::string epochs = few.err.substr(few.err.find("--epochs ") + 9);
+  ASSERT_EQ(tune("more", {"--epochs", epochs.substr(0, epochs.find(' '))}).code, 0);
+  EXPECT_EQ(key("more", "max_steps"), 100);
+}
+
 TEST_F(Epochs, OfTrainReadEachWindowThatOften) {
   Words words = {"train", "--config", "tiny.toml", "--epochs", "2", "--out", "two"};
   ASSERT_EQ(here.run(words).code, 0);

@@ -125,6 +125,31 @@ TEST_F(Quantized, FilesAreTheModelOfTheirNumbers) {
   expect_named(here.run({"inspect", "k.gguf"}).out, {"q2_K", "iq4_xs", "59 KB"});
 }
 
+TEST_F(Quantized, AFileIsRecognizedByItsFirstBytes) {
+  // Ollama's files have no ending. Other endings do not mislead.
+  for (const char* const name : {"blobs/sha256-735af2139dc6", "named.safetensors", "named.txt"}) {
+    SCOPED_TRACE(name);
+    here.write(name, contents(here / "k.gguf"));
+    EXPECT_EQ(sample_of(name), sample_of("k.gguf"));
+    const std::string out = concat(name, ".out.gguf");
+    for (const Words& command : {Words{"inspect", name},
+                                 {"chat", name, "--template", "plain"},
+                                 {"eval", name, "--corpus", "text.txt"},
+                                 {"export", name, "--out", out},
+                                 {"tokenizer", "inspect", name}}) {
+      const Outcome outcome = here.run(command);
+      EXPECT_EQ(outcome.code, 0) << command[0] << ": " << outcome.err;
+    }
+    EXPECT_EQ(sample_of(out), sample_of("k.gguf"));
+  }
+  const Outcome tuned = here.run({"finetune", "blobs/sha256-735af2139dc6", "--data", "text.txt", "--out", "tuned", "--set",
+                                  "train.max_steps=1", "train.eval_tokens=64"});
+  EXPECT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_EQ(here.run({"export", "tuned", "--out", "tuned.gguf"}).code, 0) << "with the base's file";
+  here.write("blobs/sha256-0", contents(here / "k.gguf").substr(0, 3));
+  expect_refused(here, {"inspect", "blobs/sha256-0"}, {"blobs/sha256-0"});
+}
+
 TEST_F(Quantized, AFileIsTunedAndExportedWithItsTokenizerAndTemplate) {
   std::string pairs;
   for (const char* word : {"the", "lamp", "turns", "ships", "go", "night"}) {

@@ -1,3 +1,6 @@
+#include <regex>
+#include <set>
+
 #include "tests/train/cli/workspace.h"
 
 // Chess moves and other sequences of named symbols: from a list or a meta.pkl to a trained model and its exports.
@@ -53,6 +56,41 @@ TEST(Symbols, AreTrainedOnSampledAndExported) {
   expect_refused(here, train_on_games("other", {"tokenizer.path=chess"}), {"games.txt: line 4, byte ", "\"Ke2\""});
 }
 
+TEST(Symbols, AreSampledInAForm) {
+  const Workspace here;
+  here.write("moves.txt", kMoves);
+  here.write("games.txt", games(60));
+  ASSERT_EQ(here.run({"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}).code, 0);
+  ASSERT_EQ(here.run(train_on_games("run", {"tokenizer.path=chess"})).code, 0);
+  const auto sampled = [&](const Words& form) {
+    Words words = {"sample", "run", "--prompt", "e4 e5", "--max-new-tokens", "6", "--num-samples", "8", "--temperature", "9", "--json"};
+    words.insert(words.end(), form.begin(), form.end());
+    const Outcome outcome = here.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    Words texts;
+    const Json found = Json::parse(outcome.out, nullptr, false);
+    for (const Json& sample : found["samples"]) {
+      EXPECT_EQ(sample["ended"], "end");
+      texts.push_back(sample["text"]);
+    }
+    return texts;
+  };
+  for (const std::string& text : sampled({"--regex", "[NB][a-h]?[a-h][1-8]( [a-h][1-8]){2}\n(Nf3 e5|e4 d5)"})) {
+    EXPECT_TRUE(std::regex_match(text, std::regex("(Nf3|Nc6|Bb5)( (e4|e5|a6)){2}\nNf3 e5"))) << text << ": there is no d5";
+  }
+  std::set<std::string> chosen;
+  for (const std::string& text : sampled({"--choice", "e4,Nf3 Nc6,Ke2,e4 d5"})) {
+    chosen.insert(text);
+  }
+  EXPECT_EQ(chosen, (std::set<std::string>{"e4", "Nf3 Nc6"}));
+  EXPECT_EQ(here.run({"sample", "run", "--prompt", "e4 e5", "--choice", "a6"}).out, "e4 e5 a6\n") << "a space separates it";
+  here.write("questions.jsonl", "{\"prompt\": \"e4 e5\"}\n{\"prompt\": \"e4\\n\"}\n");
+  const Outcome answered = here.run({"sample", "run", "--messages", "questions.jsonl", "--choice", "Nf3 e5"});
+  EXPECT_EQ(lines_with(answered.out, "\"answer\":\"Nf3 e5\"").size(), 2U) << answered.out << answered.err;
+  expect_refused(here, {"sample", "run", "--regex", "e4 d[45]"}, {"--regex", "byte 2", "\"e4\""});
+  expect_refused(here, {"sample", "run", "--choice", "d4,Ke2"}, {"--choice", "byte 0"});
+}
+
 TEST(Symbols, WithoutSpacesAreExportedToGguf) {
   const Workspace here;
   here.write("codons.txt", "A\nC\nG\nT\nATG\nTAA\n");
@@ -103,6 +141,12 @@ TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   expect_refused(here, both, {"meta.pkl", "tokenizer.path"});
   here.write("data/meta.pkl", "\x80\2cos\nsystem\n(X\2\0\0\0lstR."s);
   expect_refused(here, run_of("bad", "data/train.bin"), {"data/meta.pkl", "os.system"});
+  // The same with "vocab_size": 2 is read, and with another number refused.
+  const auto sized = [&](char size) { return pickle.substr(0, pickle.size() - 2) + "X\12\0\0\0vocab_sizeK"s + size + "u."; };
+  here.write("data/meta.pkl", sized(2));
+  EXPECT_EQ(here.run(run_of("sized", "data/train.bin")).code, 0);
+  here.write("data/meta.pkl", sized(3));
+  expect_refused(here, run_of("bad", "data/train.bin"), {"data/meta.pkl", "vocab_size", "2"});
   here.write("data/meta.pkl", "\x80\2K\1."s);
   expect_refused(here, run_of("bad", "data/train.bin"), {"data/meta.pkl", "dict"});
   expect_refused(here, {"tokenizer", "make", "--symbols", "data/meta.pkl", "--out", "made"}, {"data/meta.pkl", "dict"});

@@ -58,6 +58,16 @@ TEST_F(Tasks, TablesHaveTheNumbers) {
   }
 }
 
+TEST_F(Tasks, AQuestionThatIsTooLongForTheOtherModelIsRefusedBeforeAnyIsAsked) {
+  here.train("short", {"model.block_size=8"});
+  here.write("tasks.jsonl", R"({"prompt": "a", "choices": ["b", "c"], "answer": 1}
+{"prompt": "the lamp turns", "choices": ["b", "c"], "answer": 1})");
+  const Outcome refused = here.run({"eval", kSamples + "a", "--tasks", "tasks.jsonl", "--beside", "short"});
+  EXPECT_EQ(refused.code, 2);
+  expect_named(refused.err, {"short", "question 2", "expected at most 9"});
+  EXPECT_FALSE(contains(refused.err, "asking")) << refused.err;
+}
+
 TEST_F(Tasks, BadFilesAreRefusedByLine) {
   const std::string sample = R"({"doc_id": 0, "target": "1", "arguments": [["a", " b"], ["a", " c"]]})";
   const std::string question = R"({"prompt": "a", "choices": ["b", "c"], "answer": 1})";

@@ -14,6 +14,7 @@
 #include "train/grammar/regex.h"
 #include "train/text/bpe_tokenizer.h"
 #include "train/text/hugging_face/bpe_files.h"
+#include "train/text/hugging_face/symbols.h"
 
 namespace dikkat {
 namespace {
@@ -235,10 +236,153 @@ TEST(TokenGrammar, AVocabularyOfCharactersWritesOnlyTheseCharacters) {
   EXPECT_FALSE(over(json_schema(ordered_json::parse(R"({"properties": {"z": {}, "a": {}}})")))->can_continue("{\"z"));
 }
 
-TEST(TokenGrammar, AVocabularyOfWordsIsRefused) {
+/// A vocabulary of given strings, a line break, and the end of a text.
+class NamedTokens {
+ public:
+  NamedTokens(std::vector<std::string> symbols, SymbolSplit split)
+      : tokenizer_(symbol_pipeline(completed(std::move(symbols)), split)), end_(static_cast<Token>(tokenizer_.vocab_size()) - 1) {}
+
+  std::shared_ptr<const TokenGrammar> over(const std::string& pattern) const {
+    return std::make_shared<const TokenGrammar>(regex(pattern), trie_, std::vector<Token>{end_});
+  }
+  /// The text of the tokens that are allowed after some others: "e4,e5,\n,END".
+  std::string after(const std::string& pattern, const std::vector<Token>& tokens) const {
+    const auto constraint = over(pattern)->constraint();
+    for (const Token token : tokens) {
+      constraint->accept(token);
+    }
+    std::string list;
+    for (const Token token : allowed(*constraint, tokenizer_.vocab_size())) {
+      list += concat(list.empty() ? "" : ",", token == end_ ? "END" : tokenizer_.decode(std::span(&token, 1)));
+    }
+    return constraint->is_complete() ? "complete" : list;
+  }
+  /// Draws any allowed token until nothing can follow, or 40. Returns the text that the tokens have together.
+  std::string walk(const TokenGrammar& grammar, Dice& dice) const {
+    const auto constraint = grammar.constraint();
+    std::vector<Token> tokens;
+    for (int i = 0; i < 40 && !constraint->is_complete(); ++i) {
+      const std::vector<Token> next = allowed(*constraint, tokenizer_.vocab_size());
+      EXPECT_FALSE(next.empty()) << tokenizer_.decode(tokens);
+      const Token token = next[static_cast<std::size_t>(dice.roll(std::ssize(next)))];
+      EXPECT_EQ(next.back() == end_, grammar.matches(tokenizer_.decode(tokens)));
+      if (token == end_) {
+        break;
+      }
+      constraint->accept(token);
+      tokens.push_back(token);
+    }
+    return tokenizer_.decode(tokens);
+  }
+
+ private:
+  PipelineTokenizer tokenizer_;
+  Token end_;
+  std::shared_ptr<const TokenTrie> trie_ = std::make_shared<const TokenTrie>(tokenizer_);
+};
+
+TEST(TokenGrammar, WordsHaveSpacesBetweenThem) {
+  const NamedTokens chess({"e4", "e5", "Nf3", "x"}, SymbolSplit::spaces);  // a line break is 4
+  const std::string pattern = "e4 (e5|Nf3)(\n(e4|x y))?";
+  EXPECT_EQ(chess.after(pattern, {}), "e4");
+  EXPECT_EQ(chess.after(pattern, {0}), "e5,Nf3");
+  EXPECT_EQ(chess.after(pattern, {0, 1}), "\n,END");
+  EXPECT_EQ(chess.after(pattern, {0, 1, 4}), "e4") << "without a space, and there is no y to end what begins with x";
+  EXPECT_EQ(chess.after(pattern, {0, 1, 4, 0}), "complete");
+  EXPECT_EQ(chess.after("(e4|e5)( d4)?", {0}), "complete") << "no token writes what could follow";
+  EXPECT_EQ(chess.after("\n( e4|e5)", {4}), "e5");
+  EXPECT_EQ(chess.after("e4 \n|e5", {}), "e5");
+  EXPECT_FALSE(testing::error_of([&] { chess.over("e4e5|e4 x")->constraint()->accept(1); }).empty());
+}
+
+TEST(TokenGrammar, NoTokenLeadsWhereNoneCanFollow) {
+  const NamedTokens codons({"ATG", "TAA", "A", "GG"}, SymbolSplit::longest);
+  EXPECT_EQ(codons.after("(ATG)+TAA", {}), "ATG") << "no T follows A";
+  EXPECT_EQ(codons.after("(ATG)+TAA", {0}), "ATG,TAA");
+  EXPECT_EQ(codons.after("A{4}TG|GG(A|G)*C", {}), "A");
+  EXPECT_EQ(codons.after("A{4}TG|GG(A|G)*C", {2, 2}), "A");
+  EXPECT_EQ(codons.after("A{4}TG|GG(A|G)*C", {2, 2, 2}), "ATG");
+  const NamedTokens chess({"e4", "e5", "Nf3", "x"}, SymbolSplit::spaces);
+  Dice dice(1);
+  for (const auto& [tokens, pattern] : {std::pair{&codons, "(A|G|T){3,20}C?"},
+                                        {&codons, "([AG]{2}|TA{1,3}){0,9}"},
+                                        {&codons, ".*TA.{0,2}"},
+                                        {&codons, "(?:GGG|A)*\n"},
+                                        {&chess, "((e4|e5 x|x y) ?){1,7}"},
+                                        {&chess, "([a-h][1-8]|N..|\n| )+"},
+                                        {&chess, "[^x]{2,19}"}}) {
+    SCOPED_TRACE(pattern);
+    const auto grammar = tokens->over(pattern);
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_TRUE(grammar->can_continue(tokens->walk(*grammar, dice)));
+    }
+  }
+}
+
+TEST(TokenGrammar, TokensThatCannotWriteAnyTextAreRefusedByTheirPlace) {
+  const NamedTokens chess({"e4", "e5", "Nf3", "x"}, SymbolSplit::spaces);
+  const auto refused = [&](const std::string& pattern, const std::vector<std::string>& names) {
+    EXPECT_TRUE(testing::names(input_error_of([&] { chess.over(pattern); }), names)) << pattern;
+  };
+  refused("d4", {"byte 0"});
+  refused("(d4)?", {"byte 0"});
+  refused(" e4", {"byte 0"});
+  EXPECT_EQ(chess.after("e4 d4|e5", {}), "e5");
+  refused("e4 d4|e4 x [^x]", {"byte 4", "\"e4 x\""});
+  refused("e4 ", {"byte 2", "\"e4\""});
+  refused("(e4 )*d5", {"no text"});
+  refused("e4( e5){10000}", {});
+  EXPECT_EQ(chess.after("e4( e5){9000}", {0}), "e5") << "which is not too long to be searched for";
+}
+
+TEST(TokenGrammar, LooksAheadInNestedTexts) {
+  std::vector<std::string> symbols{"éé"};  // its character is not a token, so not every beginning can be completed
+  for (char c = ' '; c <= '~'; ++c) {
+    symbols.emplace_back(1, c);
+  }
+  const PipelineTokenizer tokenizer(symbol_pipeline(completed(symbols), SymbolSplit::longest));
+  const auto trie = std::make_shared<const TokenTrie>(tokenizer);
+  ASSERT_FALSE(trie->is_complete());
+  const auto grammar = std::make_shared<const TokenGrammar>(json_value(), trie, std::vector<Token>{});
+  Dice dice(3);
+  for (int i = 0; i < 5; ++i) {
+    const auto [walk, is_complete] = random_walk(*grammar, *trie, dice, 200);
+    EXPECT_TRUE(!is_complete || nlohmann::json::accept(walk)) << walk;
+  }
+  // Lists are nested only as deep as the search for their end reaches.
+  const auto constraint = grammar->constraint();
+  const Token open = 1 + '[' - ' ', close = 1 + ']' - ' ';
+  int depth = 0;
+  for (std::vector<Token> next = allowed(*constraint, tokenizer.vocab_size()); std::ranges::find(next, open) != next.end();
+       next = allowed(*constraint, tokenizer.vocab_size())) {
+    constraint->accept(open);
+    ASSERT_LE(++depth, 1000);
+  }
+  EXPECT_GE(depth, 2);
+  for (; depth > 0; --depth) {
+    const std::vector<Token> next = allowed(*constraint, tokenizer.vocab_size());
+    ASSERT_NE(std::ranges::find(next, close), next.end()) << depth;
+    constraint->accept(close);
+  }
+  EXPECT_TRUE(constraint->is_complete());
+}
+
+TEST(TokenGrammar, AVocabularyOfWordsWritesThem) {
   const std::string_view text = "some words and some more";
   const auto tokenizer = make_tokenizer("word", std::span(&text, 1));
-  EXPECT_TRUE(testing::names(input_error_of([&] { TokenTrie trie(*tokenizer); }), {"word"}));
+  const auto trie = std::make_shared<const TokenTrie>(*tokenizer);
+  const auto grammar = std::make_shared<const TokenGrammar>(regex("some (words|mo.*)( and [a-z ]*s)?"), trie, std::vector<Token>{});
+  Dice dice(1);
+  for (int i = 0; i < 20; ++i) {
+    const auto constraint = grammar->constraint();
+    std::vector<Token> tokens;
+    while (!constraint->is_complete() && tokens.size() < 30) {
+      const std::vector<Token> next = allowed(*constraint, tokenizer->vocab_size());
+      tokens.push_back(next[static_cast<std::size_t>(dice.roll(std::ssize(next)))]);
+      constraint->accept(tokens.back());
+    }
+    EXPECT_TRUE(grammar->can_continue(tokenizer->decode(tokens)));
+  }
 }
 
 }  // namespace

@@ -78,11 +78,8 @@ class Talk {
       : trained_(trained),
         options_(arguments.options),
         form_(template_of(arguments.form, trained)),
-        vocabulary_(vocabulary_of(*trained.tokenizer)) {
+        vocabulary_(answer_vocabulary(*trained.tokenizer, form_.end_token())) {
     options_.interrupted = stop_requested;
-    if (const auto end = form_.end_token()) {
-      vocabulary_.ends.push_back(*end);
-    }
     require_usable_template();
     if (const std::string problem = problem_with_system(form_); !problem.empty()) {
       fail_input(problem, " (--system)");

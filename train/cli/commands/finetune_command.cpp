@@ -46,7 +46,8 @@ void fit_length(TrainArguments& train, bool prefers) {
   constexpr double kUsualEpochs = 3;  // the default of Hugging Face's trainer
   RunLength& length = train.length;
   length.is_default = length.epochs == 0;
-  length.epochs = length.is_default ? (prefers ? 1 : kUsualEpochs) : length.epochs;
+  length.usual_epochs = prefers ? 1 : kUsualEpochs;
+  length.epochs = length.is_default ? length.usual_epochs : length.epochs;
   const auto is_free = [&](std::initializer_list<const char*> keys) {
     return std::ranges::none_of(keys, [&](const char* key) { return is_set(train.run, key); });
   };

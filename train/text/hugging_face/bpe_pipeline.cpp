@@ -218,6 +218,7 @@ std::string PipelineTokenizer::text_of(std::span<const Token> tokens, bool begin
 
 std::string PipelineTokenizer::decode(std::span<const Token> tokens) const { return text_of(tokens, true); }
 std::string PipelineTokenizer::decode_inside(std::span<const Token> tokens) const { return text_of(tokens, false); }
+bool PipelineTokenizer::puts_spaces_between() const { return steps_->decoder({"a"}, false) == " a"; }
 
 std::string PipelineTokenizer::to_json() const { return pipeline_json(contents_); }
 

@@ -58,6 +58,7 @@ class PipelineTokenizer : public Tokenizer {
   index stable_prefix(std::string_view text) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::string decode_inside(std::span<const Token> tokens) const override;
+  bool puts_spaces_between() const override;
   /// Returns pipeline_json().
   std::string to_json() const override;
   std::optional<Token> separator() const override { return separator_of(contents_.added_tokens, contents_.text_tokens); }

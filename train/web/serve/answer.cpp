@@ -11,24 +11,16 @@ namespace {
 /// Returns the ids that may be drawn for an answer, and those that end it.
 Vocabulary vocabulary_for(const Job& job) {
   const ServedModel& model = job.model();
-  Vocabulary vocabulary = vocabulary_of(model.tokenizer);
-  if (job.request().endpoint == Endpoint::chat) {
-    std::vector<Token> marks = marks_of(model, job.request().tools.choice != ToolChoice::none);
-    if (const auto end = model.form->end_token()) {
-      vocabulary.ends.push_back(*end);
-      marks.push_back(*end);
-    }
-    std::erase_if(vocabulary.suppressed, [&](Token token) { return std::ranges::find(marks, token) != marks.end(); });
-  }
-  return vocabulary;
+  return job.request().endpoint == Endpoint::chat
+             ? answer_vocabulary(model.tokenizer, model.form->end_token(), marks_of(model, job.request().tools.choice != ToolChoice::none))
+             : vocabulary_of(model.tokenizer);
 }
 
-/// Returns the token before the text of an answer to a prompt. An answer to a conversation is a text of its own. One that must match a
-/// grammar has all of its bytes, because the grammar counts them.
+/// Returns the token before the text of an answer to a prompt. An answer to a conversation is a text of its own.
 std::optional<Token> token_before(const Job& job, const std::vector<Token>& prompt) {
   const ApiRequest& request = job.request();
   if (request.structure.kind != StructuredRequest::Kind::any) {
-    return prompt.back();
+    return token_before_restricted(job.model().tokenizer, prompt);
   }
   return request.endpoint == Endpoint::chat ? std::nullopt : token_before_text(job.model().tokenizer, prompt);
 }

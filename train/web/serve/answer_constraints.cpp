@@ -52,10 +52,7 @@ std::shared_ptr<const TokenGrammar> AnswerConstraints::make(const ApiRequest& re
   if (!grammar) {
     return nullptr;
   }
-  std::vector<Token> ends = vocabulary_of(model_.tokenizer).ends;
-  if (const auto end = is_chat ? model_.form->end_token() : std::nullopt) {
-    ends.push_back(*end);
-  }
+  std::vector<Token> ends = answer_vocabulary(model_.tokenizer, is_chat ? model_.form->end_token() : std::nullopt).ends;
   try {
     return std::make_shared<const TokenGrammar>(*grammar, trie(), std::move(ends), rules.on_progress);
   } catch (const GrammarTooLarge& error) {
