@@ -471,7 +471,8 @@ class Scheduler::State {
         events_.push_back({.number = number, .token = *drawn[i].token, .logits = logits_of(one), .prompt_cached = one.prompt_cached});
       }
       if (drawn[i].ending) {
-        events_.push_back({.number = number, .logits = logits_of(one), .ending = drawn[i].ending, .end_token = drawn[i].end_token});
+        const auto logits = drawn[i].end_token ? logits_of(one) : std::span<float>();
+        events_.push_back({.number = number, .logits = logits, .ending = drawn[i].ending, .end_token = drawn[i].end_token});
         leave(one);
       }
     }

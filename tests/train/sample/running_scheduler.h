@@ -90,7 +90,7 @@ struct Running {
       StreamedAnswer& answer = answers[event.number];
       EXPECT_FALSE(answer.ending) << "an end is the last event";
       if (event.ending) {
-        EXPECT_TRUE(event.logits.empty());
+        EXPECT_EQ(event.logits.empty(), !event.end_token);
         answer.ending = event.ending;
         continue;
       }
