@@ -200,10 +200,32 @@ const std::filesystem::path& ModelOrigin::path() const {
 }
 
 void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
-  load_unchecked(store, [&](ParameterStore::Entry& entry) {
+  const auto check = [&](ParameterStore::Entry& entry) {
     require_finite(entry, path().string());
     if (loaded) {
       loaded(entry);
+    }
+  };
+  const bool has_other_head =
+      config_.model.classes == 0 && std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->path == kScoreWeight; });
+  if (has_other_head) {
+    load_without_head(store, check);
+  } else {
+    load_unchecked(store, check);
+  }
+}
+
+void ModelOrigin::load_without_head(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
+  LanguageModel own(config_.model, config_.model.vocab_size);
+  own.parameters().reserve();  // only the memory of its head is touched
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    if (entry->role != Role::adapter && entry->path != kScoreWeight) {
+      own.parameters().entry(entry->path).values = entry->values;
+    }
+  }
+  load_unchecked(own.parameters(), [&](const ParameterStore::Entry& entry) {
+    if (entry.path != kHeadWeight) {
+      loaded(store.entry(entry.path));
     }
   });
 }

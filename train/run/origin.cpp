@@ -31,6 +31,8 @@ Config config_of_origin(const ModelOrigin& origin) {
   config.model = theirs.model;
   config.tokenizer = theirs.tokenizer;
   config.data.window = theirs.data.window;
+  config.classify.labels = theirs.classify.labels;
+  config.classify.several = theirs.classify.several;
   return config;
 }
 

@@ -44,7 +44,7 @@ KindWords words_for(DataKind kind) {
     case DataKind::labels:
       return {
           "a text with a label",
-          "training on classes is not supported yet; to train on the texts only, leave the labels out (of a table: --columns text=text): "
+          "`dikkat finetune MODEL --data FILE --labels label` learns the labels; to train on the texts only, leave the labels out (of a table: --columns text=text): "
           "python3 -c \"import json; "
           "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
     case DataKind::json: return {"JSON that has no known keys", "convert it to JSONL"};

@@ -66,6 +66,7 @@ struct Batch {
   // Preferences or texts; otherwise empty and 0.
   std::vector<Answer> answers;  // two for each unit (Samples::units()), one after the other
   std::vector<ReadText> texts;  // in the order of their positions; each unit has as many of them, one after the other
+  std::vector<float> labels;    // (texts, classes): 1 for each label of a text, and 0 for the others; empty for texts without labels
   index units = 0;              // pairs, judged answers or units of texts in this batch
   index step_units = 0;         // units of all batches of the step; losses are divided by it
 
@@ -111,6 +112,7 @@ struct Batch {
     step_weight = 0;
     answers.clear();
     texts.clear();
+    labels.clear();
     units = 0;
     step_units = 0;
     starts.resize(new_lengths.packed ? size : 0);
