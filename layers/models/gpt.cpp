@@ -7,7 +7,7 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
       wte_(s / "wte", config_.vocab_size, config_.n_embd, embedding_std(config_)),
       embed_(s, wte_.weight, config_),
       h_(s / "h", config_, {.layers = config_.n_layer}),
-      head_(config_.classes > 0        ? output_layer(s / "score", config_.n_embd, config_.classes, head_std(config_))
+      head_(config_.classes > 0      ? output_layer(s / "score", config_.n_embd, config_.classes, head_std(config_))
             : config_.tie_embeddings ? wte_.weight
                                      : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
   if (config_.final_norm) {

@@ -229,11 +229,10 @@ void check_classify(const Config& config, schema::Problems& problems) {
   const ClassifyConfig& classify = config.classify;
   if (!classify.is_on()) {
     if (!classify.labels.empty() || classify.several || config.model.classes > 0) {
-      problems.add(
-          concat("classify.field is empty, expected the column or key with the label of a text (--labels), because ",
-                 config.model.classes > 0
-                     ? concat("the model is a classifier (model.classes = ", config.model.classes, "), which does not predict text")
-                     : concat("classify.", classify.several ? "several" : "labels", " is given")));
+      problems.add(concat("classify.field is empty, expected the column or key with the label of a text (--labels), because ",
+                          config.model.classes > 0 ? concat("the model is a classifier (model.classes = ", config.model.classes,
+                                                            "), which does not predict text")
+                                                   : concat("classify.", classify.several ? "several" : "labels", " is given")));
     }
     return;
   }

@@ -28,8 +28,8 @@ inline double value_of(const Metrics& metrics, std::string_view name) {
 struct LabelTable {
   std::vector<std::string> labels{};
   bool several = false;  // whether a text may have several labels
-  /// (labels, labels): the number of texts with a label (rows) that got another, or the same one (columns). With several labels (labels, 3):
-  /// the number of texts that have a label and got it, that have it and did not get it, and that got it without having it.
+  /// (labels, labels): the number of texts with a label (rows) that got another, or the same one (columns). With several labels (labels,
+  /// 3): the number of texts that have a label and got it, that have it and did not get it, and that got it without having it.
   std::vector<index> counts{};
 
   bool empty() const { return labels.empty(); }

@@ -43,6 +43,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   static_cast<AnswerSampling&>(config_.chat) = this->files()->sampling();
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
+  config_.classify = this->files()->classify();
   config_.tokenizer.kind = tokenizer->kind();
   if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
     config_.data.window = kUsualWindow;  // memory for activations grows with the window
@@ -53,6 +54,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
 
 ModelOrigin::ModelOrigin(Adapted adapted) : from_(std::move(adapted)) {
   config_.model = base()->config().model;
+  config_.classify = base()->config().classify;
   const LanguageModel of_base(config_.model, config_.model.vocab_size);  // its parameters have no memory
   if (std::get<Adapted>(from_).adapters.unties_head(of_base.config(), of_base.parameters())) {
     config_.model.tie_embeddings = false;

@@ -21,7 +21,8 @@ void settle_preference(Config& config) {
   if (config.preference.method != PreferenceMethod::auto_) {
     return;
   }
-  const PreferenceKind kind = config.data.training_paths().empty() || config.classify.is_on() ? PreferenceKind::none : kind_of_preferences(config);
+  const PreferenceKind kind =
+      config.data.training_paths().empty() || config.classify.is_on() ? PreferenceKind::none : kind_of_preferences(config);
   config.preference.method = kind == PreferenceKind::pair     ? PreferenceMethod::dpo
                              : kind == PreferenceKind::judged ? PreferenceMethod::kto
                                                               : PreferenceMethod::none;

@@ -53,9 +53,10 @@ class LabelSource : public OpenedSource {
  public:
   LabelSource(const DataConfig& data, const Config& config, const SourceReading& reading)
       : OpenedSource(data), run_(config), corpus_(read_labels(data.corpus, data, config.classify)) {
-    require_input(reading.tokenizer != nullptr, data.corpus.front(),
-                  " holds labels, and there is no tokenizer for the texts: start from a trained model with --init-from (train.init_from), or "
-                  "set tokenizer.path");
+    require_input(
+        reading.tokenizer != nullptr, data.corpus.front(),
+        " holds labels, and there is no tokenizer for the texts: start from a trained model with --init-from (train.init_from), or "
+        "set tokenizer.path");
     held_out_ = has_validation() ? read_labels(data.validation, data, config.classify) : LabelCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
     facts_.documents_of_training = corpus_.documents;
@@ -71,8 +72,7 @@ class LabelSource : public OpenedSource {
     const LabelCorpus& others = has_validation() ? held_out_ : corpus_;
     const index first = has_validation() ? 0 : training;
     auto train = std::make_unique<LabelDataset>(corpus_, 0, training, tokenizer, run_);
-    auto validation =
-        std::make_unique<LabelDataset>(others, first, static_cast<index>(others.examples.size()) - first, tokenizer, run_);
+    auto validation = std::make_unique<LabelDataset>(others, first, static_cast<index>(others.examples.size()) - first, tokenizer, run_);
     // Collect the notes.
     for (const std::string& note : corpus_.found.notes()) {
       notes.push_back(note);

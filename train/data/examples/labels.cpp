@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
+#include "train/data/corpus/corpus_contents.h"
 #include "train/data/examples/read_examples.h"
 #include "train/data/samples/permutation.h"
 #include "train/system/in_quotes.h"
@@ -48,7 +49,8 @@ LabeledText to_labeled_text(const ordered_json& object, const std::string& text_
   require_input(label != object.end() && !label->is_null(), "has no label \"", label_column,
                 "\", expected a name there, or a list of names; name another key or column with --labels NAME");
   LabeledText read{.text = text->get<std::string>(), .labels = {}, .is_list = label->is_array()};
-  require_input(read.text.find_first_not_of(" \t\r\n") != std::string::npos, "has an empty text, expected one to learn from; remove the row");
+  require_input(read.text.find_first_not_of(" \t\r\n") != std::string::npos,
+                "has an empty text, expected one to learn from; remove the row");
   for (const ordered_json& one : read.is_list ? *label : ordered_json::array({*label})) {
     read.labels.push_back(name_of_label(one));
   }
@@ -190,7 +192,8 @@ LabelStore::LabelStore(const LabelCorpus& corpus, index first, index count, cons
       const auto found = std::ranges::find(classify.labels, label);
       require_input(found != classify.labels.end(), "corpus: ", corpus.places[at], ": has the label ", in_quotes(label),
                     ", which the model does not have, expected one of its ", classes_, " labels, such as ",
-                    in_quotes(classify.labels.front()), "; name the column of the labels with --labels, or begin from a model without labels");
+                    in_quotes(classify.labels.front()),
+                    "; name the column of the labels with --labels, or begin from a model without labels");
       labels_[static_cast<std::size_t>(i * classes_ + (found - classify.labels.begin()))] = 1;
     }
   }
@@ -230,6 +233,45 @@ void LabelSamples::fill(index epoch, index sample, index row, Batch& batch) cons
     const std::span<const float> labels = labels_.labels(batch.texts[i].number);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
+}
+
+TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig& data) {
+  TextsToClassify read;
+  const std::string column = column_of(data.text_field, data);
+  const auto add = [&](std::string text, const std::string& place) {
+    require_input(text.find_first_not_of(" \t\r\n") != std::string::npos, place, ": has an empty text, expected one; remove the row");
+    read.texts.push_back(std::move(text));
+    read.places.push_back(place);
+  };
+  const FieldNames names{.text = "text", .columns = {concat("text=", column)}};
+  const std::string paths[] = {path};
+  const bool has_objects = path != kStandardInput && form_of(find_corpus_files(paths).front(), names).objects != ObjectForm::none;
+  if (has_objects) {
+    for_objects(paths, names, "texts: objects in JSONL or in a JSON array, or rows of a table",
+                [&](std::string_view, const FileObjects& objects) {
+                  const ordered_json object = objects.reader().object();
+                  const auto text = object.is_object() ? object.find("text") : object.end();
+                  require_input(text != object.end() && text->is_string(), "has no text \"", column,
+                                "\", expected a string there; name another key or column with --columns text=NAME");
+                  add(text->get<std::string>(), objects.place());
+                });
+  } else {
+    const auto source = open_bytes(path, path);
+    std::string all;
+    while (append(*source, std::size_t{1} << 20, all) > 0) {
+    }
+    require_text(all, 0, path);
+    const std::string name = path == kStandardInput ? "standard input" : path;
+    for (std::size_t at = all.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < all.size();) {
+      const std::size_t end = std::min(all.find('\n', at), all.size());
+      std::string line = all.substr(at, end - at);
+      line.erase(line.find_last_not_of('\r') + 1);
+      add(std::move(line), concat(name, ": line ", read.texts.size() + 1));
+      at = end + 1;
+    }
+  }
+  require_input(!read.texts.empty(), path, " has no texts, expected a text on each line, objects or rows");
+  return read;
 }
 
 }  // namespace dikkat

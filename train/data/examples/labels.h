@@ -32,8 +32,8 @@ void settle_labels(Config& config);
 /// rounding, and at least one text in each. Texts with several labels count for the rarest of them. The choice depends on the seed only.
 index put_stratified_last(LabelCorpus& corpus, double val_fraction, std::uint64_t seed);
 
-/// The tokens of texts, and their labels. Texts that are longer than a window are cut at their end. As sequences, which fingerprints read, a
-/// text predicts the indices of its labels after its last token.
+/// The tokens of texts, and their labels. Texts that are longer than a window are cut at their end. As sequences, which fingerprints read,
+/// a text predicts the indices of its labels after its last token.
 class LabelStore : public Sequences {
  public:
   /// Encodes texts `first` to `first + count - 1` in parallel, with the tokens that the tokenizer puts around a text. Keeps no references.
@@ -83,5 +83,13 @@ struct ClassifiedText {
   bool is_cut = false;        // tokens at the end of the text were left out
 };
 ClassifiedText encode_text(const Tokenizer& tokenizer, std::string_view text, index window);
+
+/// Texts without labels, and the place of each.
+struct TextsToClassify {
+  std::vector<std::string> texts, places;
+};
+/// Reads the texts of a table, a JSONL or a JSON file, or the lines of any other file or of standard input. Throws InputError, which names
+/// the row, for a text that is missing or blank, and for a file without texts.
+TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig& data);
 
 }  // namespace dikkat

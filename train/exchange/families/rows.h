@@ -133,6 +133,8 @@ inline constexpr auto kIgnoredKeys = std::to_array<std::string_view>({
     "summary_use_proj",
     "is_decoder",
     "id2label",
+    "num_labels",
+    "problem_type",
     "label2id",
     "return_dict",
     "output_attentions",

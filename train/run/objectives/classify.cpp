@@ -22,7 +22,8 @@ std::vector<float> balanced_weights(const TrainingData& data, const ClassifyConf
     const auto texts = static_cast<double>(train->store().count());
     for (const index count : train->store().counts()) {
       const double own = static_cast<double>(std::max<index>(count, 1));  // a label may occur only in the validation part
-      weights.push_back(static_cast<float>(classify.several ? (texts - own) / own : texts / (static_cast<double>(classify.labels.size()) * own)));
+      weights.push_back(
+          static_cast<float>(classify.several ? (texts - own) / own : texts / (static_cast<double>(classify.labels.size()) * own)));
     }
   }
   return weights;
@@ -67,13 +68,14 @@ Tensor ClassifyObjective::loss(Pass& pass, const Batch& batch, PassReport& repor
   std::vector<std::int32_t> of_texts;
   double right = 0;
   for (index text = 0; text < texts; ++text) {
-    const std::span<const float> own = std::span(labels).subspan(static_cast<std::size_t>(text * classes), static_cast<std::size_t>(classes));
+    const std::span<const float> own =
+        std::span(labels).subspan(static_cast<std::size_t>(text * classes), static_cast<std::size_t>(classes));
     of_texts.push_back(static_cast<std::int32_t>(std::ranges::max_element(own) - own.begin()));
     if (!DryRun::active()) {
       const std::span given(logits.data<float>() + text * classes, static_cast<std::size_t>(classes));
-      const bool is_right =
-          classify_.several ? std::ranges::equal(own, given, [](float label, float logit) { return (label > 0) == (logit >= 0); })
-                            : std::ranges::max_element(given) - given.begin() == of_texts.back();
+      const bool is_right = classify_.several
+                                ? std::ranges::equal(own, given, [](float label, float logit) { return (label > 0) == (logit >= 0); })
+                                : std::ranges::max_element(given) - given.begin() == of_texts.back();
       right += is_right ? 1 : 0;
     }
   }

@@ -14,9 +14,9 @@
 namespace dikkat {
 
 /// Learns the labels of texts: the model's head reads the features of a text's last token. The loss of a text is the cross-entropy of its
-/// label, or with several labels the mean over all labels of the binary cross-entropy. With classify.weights = "balanced", a text counts n /
-/// (K n_c) times, if n_c of the n texts for training have its label and there are K labels. With several labels, each label that a text has
-/// counts (n - n_c) / n_c times.
+/// label, or with several labels the mean over all labels of the binary cross-entropy. With classify.weights = "balanced", a text counts n
+/// / (K n_c) times, if n_c of the n texts for training have its label and there are K labels. With several labels, each label that a text
+/// has counts (n - n_c) / n_c times.
 class ClassifyObjective : public Objective {
  public:
   /// Keeps references to the model and the configuration. Throws InputError for a model that is not a GPT.

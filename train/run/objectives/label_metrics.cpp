@@ -4,10 +4,14 @@
 #include <array>
 #include <cmath>
 
+#include "train/model/classifier.h"
+
 namespace dikkat {
 namespace {
 
-std::size_t likeliest(std::span<const double> values) { return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin()); }
+std::size_t likeliest(std::span<const double> values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
 
 /// Returns log(1 + e^x) without overflow.
 double log_of_one_and_exp(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
@@ -71,14 +75,6 @@ std::array<double, 3> right_missed_wrong(const LabelTable& table, index label) {
 }
 
 }  // namespace
-
-void label_probabilities(std::span<const double> logits, bool several, std::vector<double>& probabilities) {
-  const double all = several ? 0 : log_of_sum(logits);
-  probabilities.clear();
-  for (const double logit : logits) {
-    probabilities.push_back(several ? 1 / (1 + std::exp(-logit)) : std::exp(logit - all));
-  }
-}
 
 double label_loss(std::span<const double> logits, std::span<const double> targets, bool several) {
   if (!several) {

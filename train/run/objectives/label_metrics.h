@@ -17,9 +17,6 @@ struct JudgedLabels {
   std::vector<double> logits{}, targets{};
 };
 
-/// Sets `probabilities` to those of a text's labels: the softmax of its logits, or with several labels the sigmoid of each.
-void label_probabilities(std::span<const double> logits, bool several, std::vector<double>& probabilities);
-
 /// Returns the loss of a text: -log p of its label, or with several labels the mean over all labels of the binary cross-entropy.
 double label_loss(std::span<const double> logits, std::span<const double> targets, bool several);
 
