@@ -28,7 +28,7 @@ struct ServedClassifier {
     index tokens = 0;
   };
   /// Returns an answer for each text. Throws InputError for a text that cannot be read, or that is longer than the context.
-  std::function<std::vector<Answer>(const std::vector<std::string>& texts)> classify;
+  std::function<std::vector<Answer>(const std::vector<std::string>& texts)> classify{};
 };
 
 /// Returns the answer to a request of POST /classify: {"model", "input": TEXT or [TEXT, ...]} to {"object": "list", "data": [{"index",
