@@ -52,7 +52,8 @@ TEST_F(Classifying, FromTheTableToLabels) {
   const Outcome shown = here.run({"eval", "tuned"});
   expect_named(shown.out, {"accuracy", "macro_f1", "calibration_error", "ham", "spam"});
   here.write("others.csv", "text,label\nthe ships lamp 1,spam\nby night turns 2,ham\nby night turns 3,spam\n");
-  const Json others = Json::parse(here.run({"eval", "tuned", "--corpus", "others.csv", "--columns", "text=text", "--labels", "label", "--json"}).out);
+  const Json others =
+      Json::parse(here.run({"eval", "tuned", "--corpus", "others.csv", "--columns", "text=text", "--labels", "label", "--json"}).out);
   EXPECT_EQ(others["table"]["confusion"], (Json{{1, 0}, {1, 1}}));
 
   // classify reads tables, lines and JSONL.
@@ -108,7 +109,8 @@ TEST_F(Classifying, IsExportedAndReadAgain) {
     return here.run({"classify", model, "-", "--json"}, {.input = "the ships lamp 5\nby night\ngo\n"}).out;
   };
   EXPECT_EQ(classify("hf"), classify("tuned"));
-  const Json again = Json::parse(here.run({"eval", "hf", "--corpus", "mails.csv", "--columns", "text=Message,label=Category", "--json"}).out);
+  const Json again =
+      Json::parse(here.run({"eval", "hf", "--corpus", "mails.csv", "--columns", "text=Message,label=Category", "--json"}).out);
   EXPECT_EQ(again["texts"], 120);
   // Its labels may have names from transformers.
   Json other = config;
@@ -122,9 +124,20 @@ TEST_F(Classifying, IsExportedAndReadAgain) {
 }
 
 TEST_F(Classifying, GivesSeveralLabels) {
-  const Words words = {"finetune", "base",  "--data",          "lists.jsonl",        "--labels",           "label",
-                       "--full",   "--out", "tuned",           "--set",              "optim.learning_rate=1e-2", "train.max_steps=40",
-                       "data.val_fraction=0.25", "classify.weights=balanced"};
+  const Words words = {"finetune",
+                       "base",
+                       "--data",
+                       "lists.jsonl",
+                       "--labels",
+                       "label",
+                       "--full",
+                       "--out",
+                       "tuned",
+                       "--set",
+                       "optim.learning_rate=1e-2",
+                       "train.max_steps=40",
+                       "data.val_fraction=0.25",
+                       "classify.weights=balanced"};
   const Outcome tuned = here.run(words);
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_EQ(Json::parse(here.run({"eval", "tuned", "--json"}).out)["accuracy"], 1);
@@ -180,7 +193,8 @@ TEST_F(Classifying, RefusesBadRowsAndWritesNothing) {
   refused("one.csv", "text,label\na,ham\nb,ham\n", {"one.csv", "row 2", "ham"});
   refused("empty.csv", "text,label\na,ham\n,spam\nb,spam\n", {"empty.csv", "row 3"});
   refused("column.csv", "text,kind\na,ham\n", {"column.csv", "label", "kind"});
-  expect_refused(here, {"finetune", "base", "--data", "mails.csv", "--labels", "Category", "--out", "no"}, {"mails.csv", "\"text\"", "Message"});
+  expect_refused(here, {"finetune", "base", "--data", "mails.csv", "--labels", "Category", "--out", "no"},
+                 {"mails.csv", "\"text\"", "Message"});
   expect_refused(here, tuning("no", {"train.sample_prompts=[\"the\"]"}), {"train.sample_prompts", "classify.field"});
   // A text that is longer than a window is cut, and a note names the first one.
   here.write("long.csv", contents(here / "mails.csv") + std::string(400, 'x') + ",ham\n");

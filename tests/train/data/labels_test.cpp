@@ -151,7 +151,8 @@ TEST_F(Labels, AreStoredWithTokens) {
   EXPECT_TRUE(names(input_error_of([&] { LabelStore(read(config), 0, 3, tokenizer, config.classify, 5); }), {"line 1", "\"y\""}));
   config.classify.labels = {"x", "y"};
   config.classify.several = false;
-  EXPECT_TRUE(names(input_error_of([&] { LabelStore(read(config), 0, 3, tokenizer, config.classify, 5); }), {"line 1", "classify.several"}));
+  EXPECT_TRUE(
+      names(input_error_of([&] { LabelStore(read(config), 0, 3, tokenizer, config.classify, 5); }), {"line 1", "classify.several"}));
 }
 
 TEST_F(Labels, HaveTextsInManyFiles) {

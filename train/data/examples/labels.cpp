@@ -89,6 +89,7 @@ LabelCorpus read_labels(std::span<const std::string> paths, const DataConfig& da
   LabelCorpus corpus;
   for_examples(paths, names, "texts with labels: objects in JSONL or in a JSON array, or rows of a table", corpus,
                [&](const ordered_json& object) { return to_labeled_text(object, text, label); });
+  corpus.found.tables.clear();  // the user has named the columns
   return corpus;
 }
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/system/json.h"
 #include "train/metrics/label_table.h"
+#include "train/system/json.h"
 #include "train/web/report/rows_to_draw.h"
 
 namespace dikkat {

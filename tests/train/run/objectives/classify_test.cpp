@@ -97,8 +97,8 @@ TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
       EXPECT_GT(value_of(last.metrics, "macro_f1"), 0.85);
       EXPECT_GT(value_of(last.metrics, "accuracy"), 0.85);
       EXPECT_LT(last.val_loss, 0.6 * first.val_loss);
-      EXPECT_EQ(last.table.labels, (std::string(corpus) == "mails.csv" ? std::vector<std::string>{"ham", "spam"}
-                                                                       : std::vector<std::string>{"long", "spam"}));
+      EXPECT_EQ(last.table.labels,
+                (std::string(corpus) == "mails.csv" ? std::vector<std::string>{"ham", "spam"} : std::vector<std::string>{"long", "spam"}));
       // The run's model gives these labels to other texts.
       const TrainedModel trained = load_trained_model((folder / run).string(), {.choice = CheckpointChoice::best});
       const Classifier classifier(trained);
@@ -164,11 +164,13 @@ TEST_F(LabelRuns, ContinueWithTheLabelsOfAClassifier) {
   c.model.classes = 2;
   c.train.max_steps = 1;
   const LabelRecorder second = train(c, "second");
-  const LabelRecorder first = train([&] {
-    Config again = config("mails.csv", 0);
-    again.train.max_steps = 12;
-    return again;
-  }(), "again");
+  const LabelRecorder first = train(
+      [&] {
+        Config again = config("mails.csv", 0);
+        again.train.max_steps = 12;
+        return again;
+      }(),
+      "again");
   EXPECT_EQ(second.evaluations.front().val_loss, first.evaluations.back().val_loss) << "the head of the first run is kept";
 }
 

@@ -550,7 +550,12 @@ function runSection(run, number) {
     { "aria-label": run.name },
     element("h3", {}, swatch(number), run.name),
     fold("samples", "Samples", run.samples.length ? samplesOf(run) : [], true),
-    fold("labels", run.labels ? `Labels at step ${count(run.labels.step)}, the best evaluation` : "", run.labels ? [labelTable(run.labels.table)] : [], true),
+    fold(
+      "labels",
+      run.labels ? `Labels at step ${count(run.labels.step)}, the best evaluation` : "",
+      run.labels ? [labelTable(run.labels.table)] : [],
+      true,
+    ),
     fold("origin", "Origin", facts(run)),
     fold("configuration", `Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
     fold(
