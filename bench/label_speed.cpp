@@ -1,5 +1,5 @@
-// How many short messages a second does a classifier learn, packed into rows, and in rows that are padded to the longest of a batch of 8? Both make
-// an update after about as many messages.
+// How many short messages a second does a classifier learn, packed into rows, and in rows that are padded to the longest of a batch of 8?
+// Both make an update after about as many messages.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -124,8 +124,8 @@ Speed packed(const Arguments& a, const Config& c, const Messages& messages) {
   Learner learner(c);
   const ReadTextSamples samples(messages.texts, a.window);
   const Loader loader(samples, 1);
-  const index rows = std::max<index>(1, std::lround(static_cast<double>(a.update) * static_cast<double>(samples.count()) /
-                                                    static_cast<double>(a.messages)));
+  const index rows = std::max<index>(
+      1, std::lround(static_cast<double>(a.update) * static_cast<double>(samples.count()) / static_cast<double>(a.messages)));
   Batch batch;
   index next = 0;
   Speed speed = measured(a.seconds, learner, [&] {
@@ -178,13 +178,15 @@ void run(const Arguments& a) {
   const double ratio = in_rows.messages_per_second / with_padding.messages_per_second;
   if (a.json) {
     const auto as_json = [](const Speed& s) {
-      return nlohmann::ordered_json{{"messages_per_s", s.messages_per_second}, {"padding", s.padding}, {"update_ms", s.update_ms},
-                                    {"updates", s.updates},                    {"messages", s.messages}};
+      return nlohmann::ordered_json{{"messages_per_s", s.messages_per_second},
+                                    {"padding", s.padding},
+                                    {"update_ms", s.update_ms},
+                                    {"updates", s.updates},
+                                    {"messages", s.messages}};
     };
-    const nlohmann::ordered_json object{{"config", a.config},          {"threads", thread_count()},
-                                        {"mean_tokens", mean},         {"messages_of_update", a.update},
-                                        {"packed", as_json(in_rows)},  {"padded", as_json(with_padding)},
-                                        {"ratio", ratio}};
+    const nlohmann::ordered_json object{
+        {"config", a.config},         {"threads", thread_count()},       {"mean_tokens", mean}, {"messages_of_update", a.update},
+        {"packed", as_json(in_rows)}, {"padded", as_json(with_padding)}, {"ratio", ratio}};
     fmt::print("{}\n", object.dump());
     return;
   }

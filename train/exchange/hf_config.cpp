@@ -181,6 +181,8 @@ ClassifyConfig read_labels_of(const HfReader& reader, const Family& family) {
   const index labels = names != nullptr && names->is_object() ? std::ssize(*names)
                        : count != nullptr                     ? whole_number(reader, "num_labels", *count, 1)
                                                               : kUsual;
+  constexpr index kMost = 100'000;
+  require_input(labels <= kMost, reader.name(), " has ", labels, " labels, expected at most ", kMost);
   for (index i = 0; i < labels; ++i) {
     const std::string id = concat(i);
     const bool is_named = names != nullptr && names->is_object();

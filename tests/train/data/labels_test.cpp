@@ -104,7 +104,7 @@ TEST_F(Labels, AreSplitByShare) {
     for (std::size_t i = static_cast<std::size_t>(training); i < corpus.examples.size(); ++i) {
       ++counts[corpus.examples[i].labels.front()];
       texts.insert(corpus.examples[i].text);
-      EXPECT_TRUE(contains(corpus.places[i], concat("row ", std::stoi(corpus.examples[i].text.substr(1)) + 2, ' '))) << corpus.places[i];
+      EXPECT_TRUE(names(corpus.places[i], {concat("row ", std::stoi(corpus.examples[i].text.substr(1)) + 2, " ")})) << corpus.places[i];
     }
     EXPECT_EQ(counts, (std::map<std::string, int>{{"ham", 8}, {"spam", 2}, {"rare", 1}}));
     return texts;
@@ -128,7 +128,7 @@ TEST_F(Labels, AreStoredWithTokens) {
   EXPECT_EQ(store.counts(), (std::vector<index>{1, 2}));
   EXPECT_EQ(store.texts().length(1), 5);
   EXPECT_EQ(store.cut(), 1);
-  EXPECT_TRUE(contains(store.first_cut(), "line 2"));
+  EXPECT_TRUE(names(store.first_cut(), {"line 2"}));
   const LabelSamples samples(store, 8);
   Batch batch;
   batch.reshape(1, samples.longest());

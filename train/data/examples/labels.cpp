@@ -246,7 +246,10 @@ TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig
   };
   const FieldNames names{.text = "text", .columns = {concat("text=", column)}};
   const std::string paths[] = {path};
-  const bool has_objects = path != kStandardInput && form_of(find_corpus_files(paths).front(), names).objects != ObjectForm::none;
+  const std::vector<CorpusFile> files = find_corpus_files(paths);
+  require_input(files.size() == 1, path, " has ", files.size(), " files, expected one file of texts");
+  const CorpusFile& file = files.front();
+  const bool has_objects = path != kStandardInput && form_of(file, names).objects != ObjectForm::none;
   if (has_objects) {
     for_objects(paths, names, "texts: objects in JSONL or in a JSON array, or rows of a table",
                 [&](std::string_view, const FileObjects& objects) {
@@ -257,17 +260,16 @@ TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig
                   add(text->get<std::string>(), objects.place());
                 });
   } else {
-    const auto source = open_bytes(path, path);
+    const auto source = open_bytes(file.path, file.name);
     std::string all;
     while (append(*source, std::size_t{1} << 20, all) > 0) {
     }
-    require_text(all, 0, path);
-    const std::string name = path == kStandardInput ? "standard input" : path;
+    require_text(all, 0, file.name);
     for (std::size_t at = all.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < all.size();) {
       const std::size_t end = std::min(all.find('\n', at), all.size());
       std::string line = all.substr(at, end - at);
       line.erase(line.find_last_not_of('\r') + 1);
-      add(std::move(line), concat(name, ": line ", read.texts.size() + 1));
+      add(std::move(line), concat(file.name, ": line ", read.texts.size() + 1));
       at = end + 1;
     }
   }
