@@ -216,15 +216,14 @@ void LabelStore::read(index text, Token* inputs, Token* targets, float* weights)
   std::ranges::copy(texts_.text(text), inputs);
   std::fill_n(targets, length(text), 0);
   std::fill_n(weights, length(text), 0.0F);
-  // Several labels become one number: the hash of a polynomial.
-  constexpr std::uint32_t kFactor = 1'000'003;
-  std::uint32_t label = 0;
+  // The hash of a polynomial makes one number of the labels, which f32 holds exactly.
+  constexpr std::uint32_t kFactor = 1'000'003, kMask = (1U << 20U) - 1;
+  std::uint32_t hash = 0;
   const std::span<const float> of_text = labels(text);
   for (std::size_t i = 0; i < of_text.size(); ++i) {
-    label = of_text[i] > 0 ? label * kFactor + static_cast<std::uint32_t>(i) + 1 : label;
+    hash = of_text[i] > 0 ? hash * kFactor + static_cast<std::uint32_t>(i) + 1 : hash;
   }
-  targets[length(text) - 1] = static_cast<Token>(label & 0x7FFF'FFFF);
-  weights[length(text) - 1] = 1;
+  weights[length(text) - 1] = static_cast<float>(1 + (hash & kMask));
 }
 
 void LabelSamples::fill(index epoch, index sample, index row, Batch& batch) const {
@@ -239,8 +238,9 @@ void LabelSamples::fill(index epoch, index sample, index row, Batch& batch) cons
 TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig& data) {
   TextsToClassify read;
   const std::string column = column_of(data.text_field, data);
-  const auto add = [&](std::string text, const std::string& place) {
-    require_input(text.find_first_not_of(" \t\r\n") != std::string::npos, place, ": has an empty text, expected one; remove the row");
+  const auto add = [&](std::string text, const std::string& place, const std::string& begin_of_error) {
+    require_input(text.find_first_not_of(" \t\r\n") != std::string::npos, begin_of_error,
+                  "has an empty text, expected one; remove the row");
     read.texts.push_back(std::move(text));
     read.places.push_back(place);
   };
@@ -257,7 +257,7 @@ TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig
                   const auto text = object.is_object() ? object.find("text") : object.end();
                   require_input(text != object.end() && text->is_string(), "has no text \"", column,
                                 "\", expected a string there; name another key or column with --columns text=NAME");
-                  add(text->get<std::string>(), objects.place());
+                  add(text->get<std::string>(), objects.place(), "");  // for_objects() adds the place
                 });
   } else {
     const auto source = open_bytes(file.path, file.name);
@@ -269,7 +269,8 @@ TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig
       const std::size_t end = std::min(all.find('\n', at), all.size());
       std::string line = all.substr(at, end - at);
       line.erase(line.find_last_not_of('\r') + 1);
-      add(std::move(line), concat(file.name, ": line ", read.texts.size() + 1));
+      const std::string place = concat(file.name, ": line ", read.texts.size() + 1);
+      add(std::move(line), place, place + ": ");
       at = end + 1;
     }
   }

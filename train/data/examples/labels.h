@@ -33,7 +33,7 @@ void settle_labels(Config& config);
 index put_stratified_last(LabelCorpus& corpus, double val_fraction, std::uint64_t seed);
 
 /// The tokens of texts, and their labels. Texts that are longer than a window are cut at their end. As sequences, which fingerprints read,
-/// a text predicts the indices of its labels after its last token.
+/// a text has one scored target after its last token, whose weight is a hash of its labels.
 class LabelStore : public Sequences {
  public:
   /// Encodes texts `first` to `first + count - 1` in parallel, with the tokens that the tokenizer puts around a text. Keeps no references.

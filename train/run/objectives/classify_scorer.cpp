@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "autograd/base/dry_run.h"
+#include "autograd/base/error.h"
 #include "train/model/pooling.h"
 #include "train/run/objectives/label_metrics.h"
+#include "train/system/sha256.h"
 
 namespace dikkat {
 
@@ -40,6 +42,17 @@ void ClassifyScorer::judge(const Samples& text, std::span<const index> samples, 
   if (classes <= kMostInTable) {
     result.table = std::move(table);
   }
+}
+
+LossFingerprint ClassifyScorer::fingerprint(const LossFingerprint& tokens) const {
+  if (!tokens.is_known()) {
+    return tokens;
+  }
+  std::string names;
+  for (const std::string& label : classify_.labels) {
+    append_to(names, concat(label.size(), ':', label));
+  }
+  return {.targets = to_hex(sha256(concat(tokens.targets, names))), .contexts = to_hex(sha256(concat(tokens.contexts, names))), .text = ""};
 }
 
 }  // namespace dikkat

@@ -17,6 +17,8 @@ class ClassifyScorer : public Scorer {
   void score(Pass& pass, const Batch& batch, std::span<double> numbers) override;
   void judge(const Samples& text, std::span<const index> samples, std::span<const double> numbers, std::vector<SampleLoss>& losses,
              Evaluation& result) override;
+  /// Accuracies are comparable if the texts and their labels are equal.
+  LossFingerprint fingerprint(const LossFingerprint& tokens) const override;
 
  private:
   index classes() const { return std::ssize(classify_.labels); }
