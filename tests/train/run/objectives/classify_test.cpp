@@ -25,20 +25,22 @@ struct LabelRecorder : TrainingEvents {
 class LabelRuns : public ::testing::Test {
  protected:
   LabelRuns() {
-    // A text is spam if it has the word lamp; every ninth label is wrong.
-    const std::vector<std::string> words = {"the", "turns", "and", "ships", "go", "by", "night"};
+    // The last word decides: it has the word lamp, ships, both or none of them.
+    const std::vector<std::string> words = {"the", "turns", "and", "go", "by"}, ends = {"lamp", "ships", "lampships", "night"};
     const RandomStream stream(7, "labels", 0);
     std::string table = "text,label\n", lists;
     index at = 0;
     for (int i = 0; i < 160; ++i) {
-      const bool is_spam = stream.word(at++) % 3 == 0, is_long = stream.word(at++) % 2 == 0;
-      std::string text = words[stream.word(at++) % words.size()];
-      for (index more = 0; more < (is_long ? 5 : 2); ++more) {
-        text += " " + (is_spam && more == 1 ? "lamp" : words[stream.word(at++) % words.size()]);
+      const std::size_t end = stream.word(at++) % ends.size();
+      const bool is_spam = end == 0 || end == 2, has_ships = end == 1 || end == 2;
+      std::string text;
+      for (index word = 0, count = 1 + stream.word(at++) % 4; word < count; ++word) {
+        text += words[stream.word(at++) % words.size()] + " ";
       }
+      text += ends[end];
       table += concat(text, ',', is_spam ? "spam" : "ham", '\n');
-      lists += concat(R"({"text": ")", text, R"(", "label": [)", is_spam ? R"("spam")" : "", is_spam && is_long ? ", " : "",
-                      is_long ? R"("long")" : "", "]}\n");
+      lists += concat(R"({"text": ")", text, R"(", "label": [)", is_spam ? R"("spam")" : "", is_spam && has_ships ? ", " : "",
+                      has_ships ? R"("ships")" : "", "]}\n");
     }
     write_file(folder / "mails.csv", table);
     write_file(folder / "mails.jsonl", lists);
@@ -98,11 +100,11 @@ TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
       EXPECT_GT(value_of(last.metrics, "accuracy"), 0.85);
       EXPECT_LT(last.val_loss, 0.6 * first.val_loss);
       EXPECT_EQ(last.table.labels,
-                (std::string(corpus) == "mails.csv" ? std::vector<std::string>{"ham", "spam"} : std::vector<std::string>{"long", "spam"}));
+                (std::string(corpus) == "mails.csv" ? std::vector<std::string>{"ham", "spam"} : std::vector<std::string>{"ships", "spam"}));
       // The run's model gives these labels to other texts.
       const TrainedModel trained = load_trained_model((folder / run).string(), {.choice = CheckpointChoice::best});
       const Classifier classifier(trained);
-      const std::vector<std::string> texts = {"the turns lamp", "ships go by", "the ships lamp go by night"};
+      const std::vector<std::string> texts = {"the turns lamp", "and by night", "go the lampships"};
       const auto answers = classifier(texts);
       const std::size_t spam = 1;
       EXPECT_GT(answers[0].probabilities[spam], 0.5);
@@ -137,25 +139,21 @@ TEST_F(LabelRuns, ResumeWithTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-TEST_F(LabelRuns, ResumeFromTheirCheckpoints) {
+TEST_F(LabelRuns, ContinueAfterAStop) {
   for (const index rank : {0, 3}) {
-    Config c = config("mails.csv", rank);
+    const Config c = config("mails.csv", rank);
     const LabelRecorder whole = train(c, concat("whole", rank));
-    c.train.max_steps = 8;
-    c.optim.decay_steps = 12;
-    const LabelRecorder part = train(c, concat("part", rank));
-    for (std::size_t i = 0; i < 8; ++i) {
-      EXPECT_EQ(part.steps[i].loss, whole.steps[i].loss) << i;
-      EXPECT_EQ(part.steps[i].learning_rate, whole.steps[i].learning_rate) << i;
+    LabelRecorder parts;
+    Trainer::start(c, folder / concat("parts", rank)).run(parts, after(6));
+    const std::size_t done = parts.steps.size();
+    EXPECT_TRUE(0 < done && done < 12) << done;
+    Trainer::resume(folder / concat("parts", rank), {}).run(parts, never);
+    ASSERT_EQ(parts.steps.size(), 12U);
+    for (std::size_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(parts.steps[i].loss, whole.steps[i].loss) << i;
+      EXPECT_EQ(parts.steps[i].gradient_norm, whole.steps[i].gradient_norm) << i;
     }
-    LabelRecorder rest;
-    Trainer::resume(folder / concat("part", rank), {.overrides = {"train.max_steps=12"}}).run(rest, never);
-    ASSERT_EQ(rest.steps.size(), 4U);
-    for (std::size_t i = 0; i < 4; ++i) {
-      EXPECT_EQ(rest.steps[i].loss, whole.steps[8 + i].loss);
-      EXPECT_EQ(rest.steps[i].gradient_norm, whole.steps[8 + i].gradient_norm);
-    }
-    EXPECT_EQ(rest.evaluations.back().val_loss, whole.evaluations.back().val_loss);
+    EXPECT_EQ(parts.evaluations.back().val_loss, whole.evaluations.back().val_loss);
   }
 }
 
