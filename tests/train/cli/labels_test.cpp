@@ -75,7 +75,6 @@ TEST_F(Classifying, FromTheTableToLabels) {
   // The run is an ordinary one.
   EXPECT_EQ(here.run({"report", "tuned"}).code, 0);
   EXPECT_TRUE(contains(contents(here / "tuned/report.html"), R"("confusion":[[)"));
-  EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=42"}).code, 0);
   EXPECT_EQ(here.run({"merge", "tuned", "--out", "merged"}).code, 0);
   EXPECT_EQ(here.run({"inspect", "tuned"}).code, 0);
   const Json merged = Json::parse(here.run({"classify", "merged", "-", "--json"}, {.input = "the ships lamp 5\n"}).out);
@@ -94,6 +93,7 @@ TEST_F(Classifying, FromTheTableToLabels) {
   expect_refused(here, {"classify", "base", "new.csv"}, {"base", "--labels"});
   here.write("bad.csv", "Message\nthe\n\" \"\n");
   expect_refused(here, {"classify", "tuned", "bad.csv"}, {"bad.csv", "row 3"});
+  EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=42"}).code, 0);
 }
 
 TEST_F(Classifying, IsExportedAndReadAgain) {
