@@ -41,7 +41,7 @@ def gpt2(c, w, tokens):
         qkv = conv1d(norm(x, h + "ln_1"), h + "attn.c_attn").view(len(tokens), 3, c["n_head"], -1)
         x = x + conv1d(attention(*qkv.permute(1, 2, 0, 3)), h + "attn.c_proj")
         x = x + conv1d(F.gelu(conv1d(norm(x, h + "ln_2"), h + "mlp.c_fc"), approximate="tanh"), h + "mlp.c_proj")
-    return norm(x, "ln_f") @ w.get("lm_head.weight", w["wte.weight"]).T
+    return norm(x, "ln_f") @ w.get("score.weight", w.get("lm_head.weight", w["wte.weight"])).T
 
 
 def rope_frequencies(c, size):
@@ -75,14 +75,15 @@ def llama(c, w, tokens):
         x = x + linear(attention(q, k, heads(y, own + "v_proj")), own + "o_proj")
         y, own = norm(x, layer + "post_attention_layernorm"), layer + "mlp."
         x = x + linear(F.silu(linear(y, own + "gate_proj")) * linear(y, own + "up_proj"), own + "down_proj")
-    return linear(norm(x, "model.norm"), "model.embed_tokens" if c.get("tie_word_embeddings") else "lm_head")
+    head = "score" if "score.weight" in w else "model.embed_tokens" if c.get("tie_word_embeddings") else "lm_head"
+    return linear(norm(x, "model.norm"), head)
 
 
 MODELS = {"gpt2": gpt2, "llama": llama, "qwen2": llama, "qwen3": llama}
 
 
 def load(folder):
-    """Returns a function from token ids (T) to logits (T, V)."""
+    """Returns a function from token ids (T) to logits (T, V), or of a classifier to those of its labels, of which the last row counts."""
     config, files = json.loads((folder / "config.json").read_text()), sorted(folder.glob("*.safetensors"))  # a large model has shards
     weights = {name: tensor for file in files for name, tensor in read_safetensors(file).items()}
     assert config.get("activation_function", config.get("hidden_act")) in ("gelu_new", "silu"), f"{folder}: another activation"

@@ -82,6 +82,7 @@ struct TransformerConfig {
   Defaulted<index> n_hidden{};              // width inside the feed-forward: 4 C, gated 8/3 C in whole multiples of 64
   index block_size = 64;                    // context length: most tokens of a sequence
   Defaulted<index> vocab_size{};            // V: the tokenizer's
+  index classes = 0;                        // the output head has a row for each of so many labels; 0: it predicts the next token
   double dropout = 0;                       // probability for embeddings, attention weights and each branch, in training
   bool bias = true;                         // whether linear layers and layer norms have biases
   Defaulted<bool> qkv_bias{};               // whether query, key and value have biases: bias

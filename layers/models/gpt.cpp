@@ -7,7 +7,9 @@ Gpt::Gpt(const Scope& s, const TransformerConfig& config)
       wte_(s / "wte", config_.vocab_size, config_.n_embd, embedding_std(config_)),
       embed_(s, wte_.weight, config_),
       h_(s / "h", config_, {.layers = config_.n_layer}),
-      head_(config_.tie_embeddings ? wte_.weight : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
+      head_(config_.classes > 0      ? output_layer(s / "score", config_.n_embd, config_.classes, head_std(config_))
+            : config_.tie_embeddings ? wte_.weight
+                                     : output_layer(s / "lm_head", config_.n_embd, config_.vocab_size, head_std(config_))) {
   if (config_.final_norm) {
     ln_f_.emplace(s / "ln_f", config_);
   }
@@ -20,7 +22,7 @@ void Gpt::require_tokens(Tensor tokens, index before) const {
   }
 }
 
-Tensor Gpt::normed(Pass& pass, Tensor x) const { return head_input(pass, ln_f_, x, config_.logit_scale); }
+Tensor Gpt::normed(Pass& pass, Tensor x) const { return head_input(pass, ln_f_, x, config_.classes > 0 ? 1 : config_.logit_scale); }
 
 Tensor Gpt::features(Pass& pass, Tensor tokens, Tensor starts) const {
   require(tokens.shape().rank() == 2 && tokens.size() > 0, "gpt: tokens are ", tokens.shape(), ", expected (B, T)");
@@ -79,7 +81,7 @@ std::size_t key_value_bytes(const TransformerConfig& config, index positions, DT
 
 Tensor Gpt::logits(Pass& pass, Tensor features) const {
   pass.tape.enter(Region::head);
-  return softcap(linear(features, head_, {}, {.dtype = Tensor(head_).dtype()}), config_.logit_softcap);
+  return softcap(linear(features, head_, {}, {.dtype = Tensor(head_).dtype()}), config_.classes > 0 ? 0 : config_.logit_softcap);
 }
 
 }  // namespace dikkat

@@ -10,6 +10,8 @@ namespace dikkat {
 
 /// A decoder-only transformer: token embedding, a causal stack, a final norm and a linear output head without bias. By default it is GPT-2
 /// (Radford et al. 2019); the keys of TransformerConfig also make it a Llama, a Qwen, or a mixture of these.
+/// With config.classes, the head has a row for each label of a text instead of each token, is named "score", and its logits are neither
+/// scaled nor capped, as in transformers.
 /// Weights are initialized as GPT-2's: normal with standard deviation 0.02; projections into the residual stream with 0.02 / sqrt(2
 /// n_layer).
 class Gpt {
@@ -20,7 +22,7 @@ class Gpt {
   /// Maps tokens (B, T) of i32, 1 <= T <= block_size, to logits (B, T, V). Throws Error for any other shape and for unknown tokens.
   Tensor operator()(Pass& pass, Tensor tokens) const { return logits(pass, features(pass, tokens)); }
   /// Maps tokens (B, T) to the features that the output head reads, (B, T, C), in the element type that products read. logits() maps
-  /// features (..., C) to logits (..., V).
+  /// features (..., C) to logits (..., V), or (..., classes).
   Tensor features(Pass& pass, Tensor tokens) const { return features(pass, tokens, static_cast<CachedSequences*>(nullptr)); }
   Tensor logits(Pass& pass, Tensor features) const;
   /// Computes features() for rows that hold several sequences: `starts`, i32 (B, T), has the position in the row where each token's
@@ -42,7 +44,7 @@ class Gpt {
   /// Returns whether keys and values of a sequence stay valid when its first tokens are dropped from a cache: positions matter only by
   /// their differences. Not with learned or sinusoidal positions, nor with longrope, whose factors hold for short texts.
   bool has_relative_positions() const noexcept;
-  /// Returns the output head's weight, (V, C).
+  /// Returns the output head's weight, (V, C), or (classes, C).
   Tensor head() const { return head_; }
 
   /// Returns the configuration with all defaults computed.
@@ -58,7 +60,7 @@ class Gpt {
   InputEmbedding embed_;
   Stack h_;
   std::optional<Norm> ln_f_;
-  Parameter head_;  // (V, C)
+  Parameter head_;  // (V, C) or (classes, C)
 };
 
 /// Returns the bytes of a sequence's keys and values of `positions` positions, for a configuration as Gpt::config() returns it.

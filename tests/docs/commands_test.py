@@ -1,4 +1,4 @@
-"""Runs the commands of the tutorial, the how-tos and the pages on fine-tuning, distillation, serving and evaluation unchanged: commands_test.py DIKKAT SOURCE_DIR. Blocks that begin with ```sh are run, one
+"""Runs the commands of the tutorial, the how-tos and the pages on fine-tuning, labels, distillation, serving and evaluation unchanged: commands_test.py DIKKAT SOURCE_DIR. Blocks that begin with ```sh are run, one
 page after another, each in a new folder beside links to the project's data; ```sh no-run marks commands that need a reader's own files. Training is cut
 to 20 steps, and an assistant to 20 seconds, since this tests that the commands are right, and not how good the models are."""
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-PAGES = ["docs/TUTORIAL.md", "docs/HOWTO.md", "docs/FINETUNE.md", "docs/DISTILL.md", "docs/SERVING.md", "docs/ASSISTANT.md", "docs/EVAL.md"]
+PAGES = ["docs/TUTORIAL.md", "docs/HOWTO.md", "docs/FINETUNE.md", "docs/LABELS.md", "docs/DISTILL.md", "docs/SERVING.md", "docs/ASSISTANT.md", "docs/EVAL.md"]
 SHORT = "train.max_steps=20 train.eval_interval=10 train.eval_tokens=512 train.checkpoint_interval=10 optim.warmup_steps=2 train.sample_tokens=5"
 
 # Replaces the program: it adds --set with fewer steps, and shortens the time of an assistant. The last value of a key counts.
@@ -74,6 +74,7 @@ for name in PAGES:
             assert code == 0, f"{name}:\n{block}\nended with {code}: {messages[-2000:]}"
         for expected in {"docs/TUTORIAL.md": ["runs/first/report.html", "runs/compare.html"], "docs/HOWTO.md": ["runs/llama-hf/config.json", "runs/llama.gguf", "runs/ended.txt"],
                          "docs/FINETUNE.md": ["runs/merged/config.toml", "adapter.gguf", "adapter-peft/adapter_config.json", "runs/preferred/reference.json"],
+                         "docs/LABELS.md": ["runs/mails/metrics.jsonl", "labels.csv"],
                          "docs/DISTILL.md": ["taught/teacher.json", "runs/student/metrics.jsonl", "runs/answers/metrics.jsonl"],
                          "docs/SERVING.md": ["chat.html", "answer.json"],
                          "docs/ASSISTANT.md": ["runs/mine/report.html", "mine.gguf", "answer.json"],

@@ -13,6 +13,7 @@ void add_eval(Commands& program);
 void add_sample(Commands& program);
 void add_import(Commands& program);
 void add_chat(Commands& program);
+void add_classify(Commands& program);
 void add_serve(Commands& program);
 void add_merge(Commands& program);
 void add_teach(Commands& program);

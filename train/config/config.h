@@ -13,6 +13,7 @@
 #include "optim/parameter_group.h"
 #include "optim/update_schedule.h"
 #include "train/config/chat_config.h"
+#include "train/config/classify_config.h"
 #include "train/config/data_config.h"
 #include "train/config/preference_config.h"
 
@@ -143,6 +144,7 @@ struct Config {
   LoraConfig lora;
   ChatConfig chat;
   PreferenceConfig preference;
+  ClassifyConfig classify;
   DistillConfig distill;
 
   bool operator==(const Config&) const = default;

@@ -146,6 +146,10 @@ constexpr Condition kKto{[](const Config& c, const RunFacts&) { return has_metho
 constexpr Condition kNotOrpo{[](const Config& c, const RunFacts&) { return c.preference.method != PreferenceMethod::orpo; },
                              "preference.method is not \"orpo\", whose loss has this part anyway"};
 
+constexpr Condition kClassifies{[](const Config& c, const RunFacts&) { return c.classify.is_on(); }, "classify.field is given"};
+constexpr Condition kPredicts{[](const Config& c, const RunFacts&) { return !c.classify.is_on(); },
+                              "classify.field is not given: labels are learned without it"};
+
 constexpr Condition kDistills{[](const Config& c, const RunFacts&) { return c.distill.is_on(); }, "distill.file is given"};
 
 template <const Condition&... conditions>
@@ -215,7 +219,7 @@ constexpr EffectRule kRules[] = {
     only_if<kSgd>("optim.sgd_momentum"),
     only_if<kSgd, kSgdMomentum>("optim.sgd_nesterov"),
 
-    only_if<kOrdinary>("train.label_smoothing"),
+    only_if<kOrdinary, kPredicts>("train.label_smoothing"),
     only_if<kBeforeSchedule>("train.gradient_accumulation_steps"),
     only_if<kProcesses>("train.rank_timeout"),
     only_if<kValidates>("train.eval_interval"),
@@ -245,6 +249,8 @@ constexpr EffectRule kRules[] = {
     only_if<kKto>("preference.good_weight"),
     only_if<kKto>("preference.bad_weight"),
     only_if<kPrefers, kNotOrpo>("preference.sft_share"),
+
+    only_if<kClassifies>("classify.weights"),
 
     only_if<kDistills>("distill.share"),
     only_if<kDistills>("distill.temperature"),

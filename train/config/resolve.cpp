@@ -225,6 +225,38 @@ void check_preference(const Config& config, schema::Problems& problems) {
   }
 }
 
+void check_classify(const Config& config, schema::Problems& problems) {
+  const ClassifyConfig& classify = config.classify;
+  if (!classify.is_on()) {
+    if (!classify.labels.empty() || classify.several || config.model.classes > 0) {
+      problems.add(concat("classify.field is empty, expected the column or key with the label of a text (--labels), because ",
+                          config.model.classes > 0 ? concat("the model is a classifier (model.classes = ", config.model.classes,
+                                                            "), which does not predict text")
+                                                   : concat("classify.", classify.several ? "several" : "labels", " is given")));
+    }
+    return;
+  }
+  const auto refuse = [&](const std::string& what) { problems.add(concat("classify.field is \"", classify.field, "\", ", what)); };
+  if (std::ssize(classify.labels) != config.model.classes) {
+    refuse(concat("and classify.labels has ", classify.labels.size(), " labels, expected model.classes = ", config.model.classes));
+  }
+  if (config.model.kind == ModelKind::encoder_decoder) {
+    refuse("expected none with model.kind = \"encoder_decoder\": labels are learned by GPT models");
+  }
+  if (config.preference.is_on() && config.preference.method != PreferenceMethod::auto_) {
+    refuse(concat("expected none with preference.method = \"", name_of(config.preference.method), "\": a run learns one of them"));
+  }
+  if (config.distill.is_on()) {
+    refuse("expected none with distill.file: a teacher predicts tokens, not labels");
+  }
+  if (!config.data.sources.empty() || !config.data.evaluations.empty()) {
+    refuse("expected none with data.sources (--replay) or data.evaluations (--evaluate): labels are learned from one text");
+  }
+  if (!config.train.sample_prompts.empty()) {
+    refuse("expected none with train.sample_prompts: a classifier does not continue texts");
+  }
+}
+
 void check_distill(const Config& config, schema::Problems& problems) {
   if (!config.distill.is_on()) {
     return;
@@ -322,6 +354,7 @@ void validate(const Config& config) {
   check_token_count(config, problems);
   check_chat(config.chat, problems);
   check_preference(config, problems);
+  check_classify(config, problems);
   check_distill(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(

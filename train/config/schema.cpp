@@ -79,6 +79,12 @@ constexpr Key preference(std::string_view name, Rule rule, std::string_view help
 }
 
 template <auto Member>
+constexpr Key classify(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
+  return row<&Config::classify, Member>("classify", name, rule, help);
+}
+
+template <auto Member>
 constexpr Key distill(std::string_view name, Rule rule, std::string_view help) {
   rule.fixed = true;
   return row<&Config::distill, Member>("distill", name, rule, help);
@@ -128,6 +134,9 @@ constexpr Key kKeys[] = {
     model<&TransformerConfig::block_size>("block_size", between(1, kMany),
                                           "Context: the largest number of tokens that the model sees at once. In an encoder-decoder it "
                                           "limits the source and the target."),
+    model<&TransformerConfig::classes>("classes", between(0, 1e5),
+                                       "Number of labels of a classifier, whose output head has a row for each; 0: the model predicts the "
+                                       "next token. A run with classify.field sets it."),
     changeable(model<&TransformerConfig::dropout>("dropout", from_to_below(0, 1),
                                                   "Share of activations that are set to 0 at random in training; 0 turns dropout off.")),
     model<&TransformerConfig::bias>("bias", anything(), "Whether linear layers and layer norms have biases; RMSNorm never has one."),
@@ -535,6 +544,22 @@ constexpr Key kKeys[] = {
         "Share of the ordinary loss of chosen or good answers, per token, in the loss: (1 - share) preference loss + share ordinary loss. "
         "It "
         "keeps the chosen answers' probabilities from falling. orpo includes the ordinary loss anyway."),
+
+    classify<&ClassifyConfig::field>(
+        "field", anything(),
+        "Column or key with the label of a text, or a list of several; empty: the run does not learn labels. A table's column of texts is "
+        "that of data.text_field or data.columns."),
+    classify<&ClassifyConfig::labels>(
+        "labels", anything(),
+        "Names of the labels, in the order of the head's rows. A new run finds them in the text, and sorts them by their bytes."),
+    classify<&ClassifyConfig::several>(
+        "several", anything(),
+        "Whether a text may have several labels, or none, each with a probability of its own. A new run sets "
+        "it if a text has a list of labels."),
+    classify<&ClassifyConfig::weights>(
+        "weights", anything(),
+        "Weights of labels in the loss. none: all texts count the same. balanced: each label counts as much as any other, so that rare "
+        "ones are learned; probabilities of rare labels are then too high."),
 
     changeable(distill<&DistillConfig::file>("file", anything(),
                                              "Folder of a teacher's distributions for the training text, as dikkat teach writes it; empty: "

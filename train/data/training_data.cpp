@@ -11,6 +11,7 @@
 #include "train/data/corpus/shard_source.h"
 #include "train/data/corpus/text_source.h"
 #include "train/data/examples/conversation_source.h"
+#include "train/data/examples/label_source.h"
 #include "train/data/examples/pair_dataset.h"
 #include "train/data/examples/pair_source.h"
 #include "train/data/examples/preference_dataset.h"
@@ -56,6 +57,10 @@ void require_learnable(const CorpusContents& found) {
 
 std::unique_ptr<OpenedSource> open_source(const Config& config, const DataSource& source, const SourceReading& reading, RunFacts& facts) {
   const DataConfig data = config_of(config.data, source);
+  if (config.classify.is_on()) {
+    facts.jsonl = true;
+    return open_labels(data, config, reading);
+  }
   if (config.preference.is_on()) {
     facts.jsonl = true;
     return open_preferences(data, config.chat, config.preference, reading);
@@ -294,6 +299,9 @@ LoadedText load_evaluation_text(const ResolvedConfig& config, const Tokenizer& t
                                 const LoadingProgress& progress) {
   if (reads_pairs(config)) {
     return {.data = std::make_unique<PairDataset>(read_pairs(paths).pairs, tokenizer, config->model.block_size)};
+  }
+  if (config->classify.is_on()) {
+    return evaluation_of_labels(config, tokenizer, paths);
   }
   const CorpusContents found = contents_of(paths, config->data.names());
   require_learnable(found);

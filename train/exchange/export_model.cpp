@@ -1,5 +1,7 @@
 #include "train/exchange/export_model.h"
 
+#include <utility>
+
 #include "autograd/base/error.h"
 #include "train/exchange/foreign_config.h"
 #include "train/exchange/formats/gguf_writer.h"
@@ -44,19 +46,26 @@ std::string_view torch_name(WeightType type) {
 
 void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightType type) {
   require_type(type, {WeightType::f32, WeightType::f16, WeightType::bf16}, "Hugging Face's safetensors");
-  const Family& family = family_for(m.config, "Hugging Face");
+  TransformerConfig config = m.config;
+  const bool classifies = std::exchange(config.classes, 0) > 0;
+  const Family& family = family_for(config, "Hugging Face");
+  require_input(!classifies || !family.classifier.empty(), "transformers has no class with a head for labels in the family ", family.name,
+                " (model.classes is ", m.config.classes, "), expected a model of another family, such as gpt2, llama, qwen2 or qwen3");
   const auto map = map_tensors(family.tensors, m.config, m.parameters, family.has_all_biases);
   TextTokens around = m.tokenizer.text_tokens();
   if (m.answer_end && std::find(around.ends.begin(), around.ends.end(), *m.answer_end) == around.ends.end()) {
     around.ends.push_back(*m.answer_end);
   }
   const HuggingFaceFiles files =
-      hugging_face_files_of(m.tokenizer, {.context = exported_context(m.config), .chat_template = m.chat_template});
+      hugging_face_files_of(m.tokenizer, {.context = exported_context(m.config), .chat_template = m.chat_template, .pads = classifies});
 
   NewFolder new_folder(path);
   const fs::path& folder = new_folder.path();
   write_safetensors((folder / "model.safetensors").string(), new_tensors(map, m.parameters, [=](const MappedTensor&) { return type; }));
-  replace_file(folder / "config.json", hf_config_text(family, m.config, {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos}));
+  replace_file(
+      folder / "config.json",
+      hf_config_text(family, config,
+                     {.dtype = torch_name(type), .bos = around.bos, .eos = around.eos, .classify = classifies ? &m.classify : nullptr}));
   replace_file(folder / "generation_config.json", hf_generation_text(around, m.sampling));
   replace_file(folder / "tokenizer.json", files.tokenizer_json);
   replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
@@ -151,6 +160,9 @@ std::vector<std::string> export_llmc(const ModelToExport& m, const fs::path& pat
 
 std::vector<std::string> export_model(const ModelToExport& model, const fs::path& path, const ExportOptions& options) {
   require_input(!is_there(path), path.string(), " exists and is never overwritten: choose a new name");
+  require_input(model.config.classes == 0 || options.format == ExportFormat::hf, name_of(options.format),
+                " has no models that give texts labels, but this one is a classifier of ", model.config.classes,
+                " labels (model.classes), expected --format hf, a Hugging Face folder");
   switch (options.format) {
     case ExportFormat::hf: export_hugging_face(model, path, options.type); return {};
     case ExportFormat::gguf: return export_gguf(model, path, options);

@@ -35,6 +35,7 @@ struct ModelToExport {
   std::string chat_template{};        // in the Jinja language; empty if there is none
   std::optional<Token> answer_end{};  // a token that ends an answer, in addition to the tokenizer's end tokens
   AnswerSampling sampling{};          // how answers are drawn
+  ClassifyConfig classify{};          // the labels of a classifier (TransformerConfig::classes)
 };
 
 /// Writes the model to `path`, a folder (hf) or file, which must not exist. The files are written under another name, synced, read back and

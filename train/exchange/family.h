@@ -73,6 +73,7 @@ struct TensorRule {
 struct Family {
   std::string_view name;          // Hugging Face's model_type, GGUF's general.architecture
   std::string_view architecture;  // the class in transformers
+  std::string_view classifier{};  // its class with a head for labels; empty: there is none
   std::span<const FixedKey> fixed;
   /// Keys of [model] that have several forms: hf_config.cpp and gguf_model.cpp read and write them.
   std::span<const std::string_view> coded{};
@@ -116,6 +117,8 @@ bool is_coded(const Family& family, std::string_view key);
 
 /// Our paths of the token table and of the output head, which a model with tied embeddings does not have.
 inline constexpr std::string_view kTokenTable = "wte.weight", kHeadWeight = "lm_head.weight";
+/// The path of a classifier's head, which has this name in Hugging Face's files too.
+inline constexpr std::string_view kScoreWeight = "score.weight";
 /// Returns the family's name of the tensor that holds one of our parameters by itself, or an empty string if it has none.
 std::string_view name_in(std::span<const TensorRule> rules, std::string_view ours);
 

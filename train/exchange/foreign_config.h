@@ -18,6 +18,7 @@ struct ForeignConfig {
   std::vector<Token> end_tokens;     // tokens that end a text; empty if the files name none
   std::vector<std::string> notes{};  // remarks to print: settings that are ignored, and contradictions
   AnswerSampling sampling{};         // how the model's owner draws answers
+  ClassifyConfig classify{};         // the labels of a classifier
 };
 
 /// Returns the keys of [model], such as "model.gated", that an export of the family would silently lose. A key is known if the family's

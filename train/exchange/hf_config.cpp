@@ -161,6 +161,53 @@ std::string note_on_unknown_keys(const json& object, const std::string& name, co
   return list.empty() ? "" : concat(name, " has unknown keys, which are ignored: ", list);
 }
 
+constexpr std::string_view kClassifierEnd = "ForSequenceClassification";
+constexpr std::string_view kSeveralLabels = "multi_label_classification";
+
+/// Reads the labels of a classifier, whose class ends in ForSequenceClassification; there are none for other classes.
+ClassifyConfig read_labels_of(const HfReader& reader, const Family& family) {
+  const json* classes = reader.find("architectures");
+  const bool has_class = classes != nullptr && classes->is_array() && !classes->empty() && classes->front().is_string();
+  const std::string name = has_class ? classes->front().get<std::string>() : "";
+  if (!name.ends_with(kClassifierEnd)) {
+    return {};
+  }
+  require_input(name == family.classifier, reader.name(), ": architectures is ", short_text(*classes), ", expected ",
+                family.classifier.empty() ? family.architecture : family.classifier);
+  // Read the names of labels, which have defaults.
+  ClassifyConfig classify{.field = "label"};
+  const json *names = reader.find("id2label"), *count = reader.find("num_labels"), *problem = reader.find("problem_type");
+  constexpr index kUsual = 2;
+  const index labels = names != nullptr && names->is_object() ? std::ssize(*names)
+                       : count != nullptr                     ? whole_number(reader, "num_labels", *count, 1)
+                                                              : kUsual;
+  constexpr index kMost = 100'000;
+  require_input(labels <= kMost, reader.name(), " has ", labels, " labels, expected at most ", kMost);
+  for (index i = 0; i < labels; ++i) {
+    const std::string id = concat(i);
+    const bool is_named = names != nullptr && names->is_object();
+    require_input(!is_named || (names->contains(id) && (*names)[id].is_string()), reader.name(), ": id2label has no name for ", id,
+                  ", expected one for each of 0 to ", labels - 1);
+    classify.labels.push_back(is_named ? (*names)[id].get<std::string>() : "LABEL_" + id);
+  }
+  classify.several = problem != nullptr && *problem == kSeveralLabels;
+  require_input(problem == nullptr || classify.several || *problem == "single_label_classification", reader.name(), ": problem_type is ",
+                problem != nullptr ? short_text(*problem) : "", ", expected \"single_label_classification\" or \"", kSeveralLabels, '"');
+  require_input(labels > 1 || classify.several, reader.name(), " has one label, which means regression, expected two or more");
+  return classify;
+}
+
+void put_labels(const ClassifyConfig& classify, const Family& family, std::optional<Token> pad, json& object) {
+  object["architectures"] = json::array({family.classifier});
+  object["num_labels"] = classify.labels.size();
+  for (std::size_t i = 0; i < classify.labels.size(); ++i) {
+    object["id2label"][concat(i)] = classify.labels[i];
+    object["label2id"][classify.labels[i]] = i;
+  }
+  object["problem_type"] = classify.several ? kSeveralLabels : "single_label_classification";
+  object["pad_token_id"] = pad ? json(*pad) : json();
+}
+
 }  // namespace
 
 ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
@@ -219,6 +266,8 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name) {
     fail_input(name, " does not describe a valid model: ", error.what());
   }
   ForeignConfig found{family, config.model, hf_end_tokens(reader, config.model.vocab_size)};
+  found.classify = read_labels_of(reader, *family);
+  found.model.classes = std::ssize(found.classify.labels);
   if (std::string note = note_on_unknown_keys(object, name, *family); !note.empty()) {
     found.notes.push_back(std::move(note));
   }
@@ -320,6 +369,9 @@ std::string hf_config_text(const Family& family, const TransformerConfig& model,
   const auto put_token = [&](const char* key, std::optional<Token> token) { object[key] = token ? json(*token) : json(); };
   put_token("bos_token_id", extras.bos);
   put_token("eos_token_id", extras.eos);
+  if (extras.classify != nullptr) {
+    put_labels(*extras.classify, family, extras.eos, object);
+  }
   return object.dump(2) + '\n';
 }
 

@@ -17,6 +17,7 @@ ForeignConfig read_hf_config(std::string_view text, const std::string& name);
 struct HfExtras {
   std::string_view dtype = "float32";  // torch's name of the weights' type
   std::optional<Token> bos{}, eos{};
+  const ClassifyConfig* classify = nullptr;  // the labels of a classifier; null: the model predicts the next token
 };
 /// Returns the config.json of a model of this family (family_of()).
 std::string hf_config_text(const Family& family, const TransformerConfig& model, const HfExtras& extras);

@@ -307,6 +307,7 @@ const std::string& ModelFiles::description() const { return contents_->descripti
 const Family& ModelFiles::family() const { return *contents_->config.family; }
 const WeightFile& ModelFiles::weights() const { return contents_->weights; }
 const TransformerConfig& ModelFiles::config() const { return contents_->config.model; }
+const ClassifyConfig& ModelFiles::classify() const { return contents_->config.classify; }
 const AnswerSampling& ModelFiles::sampling() const { return contents_->config.sampling; }
 const std::vector<std::string>& ModelFiles::notes() const { return contents_->config.notes; }
 index ModelFiles::whole_context() const { return contents_->whole_context; }

@@ -46,6 +46,8 @@ class ModelFiles {
   const WeightFile& weights() const;
   /// Returns the model's configuration with all defaults.
   const TransformerConfig& config() const;
+  /// Returns the labels of a classifier; it is off for other models.
+  const ClassifyConfig& classify() const;
   /// Returns how the model's owner draws answers (generation_config.json).
   const AnswerSampling& sampling() const;
   /// Returns remarks to print: settings that are ignored, and contradictions.

@@ -77,7 +77,9 @@ std::vector<MappedTensor> map_tensors(std::span<const TensorRule> rules, const T
   // Each rule names a tensor of each layer, or one tensor that holds all layers.
   std::vector<MappedTensor> map;
   std::set<std::string_view> named;
-  for (const TensorRule& rule : rules) {
+  std::vector<TensorRule> all(rules.begin(), rules.end());
+  all.push_back({.ours = kScoreWeight, .parts = {{{kScoreWeight}}}});
+  for (const TensorRule& rule : all) {
     const std::size_t parts = count_of(rule);
     const bool all_layers = is_per_layer(rule.ours) && !is_per_layer(rule.parts[0].name);
     const index layers = is_per_layer(rule.ours) ? config.n_layer : 1;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "train/metrics/label_table.h"
+
 namespace dikkat::metrics_line {
 
 std::optional<index> step_of(const Json& object) {
@@ -114,6 +116,9 @@ EvaluationReport evaluation_in(const Json& object, index step) {
                           .scored = scored_in(object)};
   if (report.decided_by.empty() && object.contains("rewards_accuracy")) {  // an earlier version did not write it
     report.decided_by = "rewards_accuracy";
+  }
+  if (const auto table = object.find("table"); table != object.end()) {
+    report.table = label_table_of(*table);
   }
   if (const auto losses = object.find("losses"); losses != object.end() && losses->is_array()) {
     for (const Json& one : *losses) {

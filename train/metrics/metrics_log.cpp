@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "autograd/base/error.h"
+#include "train/metrics/label_table.h"
 #include "train/metrics/line_fields.h"
 #include "train/system/file.h"
 #include "train/system/json.h"
@@ -178,6 +179,9 @@ void MetricsLog::write(const EvaluationReport& r) {
     line.add("end_probability", r.end_probability);
   }
   line.add(r.metrics);
+  if (!r.table.empty()) {
+    line.add("table", to_json(r.table));
+  }
   if (!r.decided_by.empty()) {
     line.add("decided_by", r.decided_by);
   }

@@ -24,6 +24,20 @@ inline double value_of(const Metrics& metrics, std::string_view name) {
   return found != metrics.end() ? found->value : std::numeric_limits<double>::quiet_NaN();
 }
 
+/// How often a classifier was right and wrong about each label, over the texts of an evaluation.
+struct LabelTable {
+  std::vector<std::string> labels{};
+  bool several = false;  // whether a text may have several labels
+  /// (labels, labels): the number of texts with a label (rows) that got another, or the same one (columns). With several labels (labels,
+  /// 3): the number of texts that have a label and got it, that have it and did not get it, and that got it without having it.
+  std::vector<index> counts{};
+
+  bool empty() const { return labels.empty(); }
+  index columns() const { return several ? 3 : std::ssize(labels); }
+  index at(index row, index column) const { return counts[static_cast<std::size_t>(row * columns() + column)]; }
+  bool operator==(const LabelTable&) const = default;
+};
+
 /// Describes one training step.
 struct StepReport {
   index step = 0;            // steps done, including this one
@@ -82,6 +96,7 @@ struct EvaluationReport {
   index memory = 0;          // resident bytes of the process; 0 if unknown
   bool best = false;         // the best evaluation of the run so far (is_better())
   Metrics metrics{};         // the objective's metrics over the validation part
+  LabelTable table{};        // a classifier's table over the validation part
   std::string decided_by{};  // the metric by which evaluations are compared: a number from 0, the higher the better; empty: val_loss
   std::vector<NamedLoss> losses{};
   LossFingerprint scored{};  // the tokens of val_loss

@@ -10,6 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "layers/lora_config.h"
+#include "train/exchange/family.h"
 #include "train/model/language_model.h"
 #include "train/model/low_rank.h"
 #include "train/model/trained_model.h"
@@ -47,12 +48,13 @@ std::string join(const std::map<std::string, Digest>& parameters) {
   return to_hex(all.finish());
 }
 
-/// Returns the hash that HashOfBase computes for the model in a checkpoint.
-std::string hash_of_model(const CheckpointFile& checkpoint) {
+/// Returns the hash that HashOfBase computes for the model in a checkpoint. The base of a classifier is hashed without its head.
+std::string hash_of_model(const CheckpointFile& checkpoint, bool is_classified) {
   constexpr std::string_view kGroup = "model/";
   std::map<std::string, Digest> parameters;
   for (const StoredTensor& tensor : checkpoint.tensors()) {
-    if (tensor.path.starts_with(kGroup)) {
+    const bool is_other_head = is_classified && tensor.path == concat(kGroup, kHeadWeight);
+    if (tensor.path.starts_with(kGroup) && !is_other_head) {
       parameters[tensor.path.substr(kGroup.size())] = hash_of(checkpoint, tensor.path, tensor.shape);
     }
   }
@@ -61,7 +63,7 @@ std::string hash_of_model(const CheckpointFile& checkpoint) {
 
 /// Opens the base of adapters. A run may have a new best or newest checkpoint since the adapters were made, so this searches for the one
 /// whose weights have the hash. If there is none, it opens the run's default checkpoint.
-ModelOrigin open_base(const std::string& path, const std::string& hash) {
+ModelOrigin open_base(const std::string& path, const std::string& hash, bool is_classified) {
   std::error_code missing;
   const bool is_run = std::filesystem::is_directory(path, missing) && !ModelFiles::is_at(path);
   const auto checkpoints = is_run ? list_checkpoints(path) : std::vector<CheckpointEntry>{};
@@ -71,7 +73,7 @@ ModelOrigin open_base(const std::string& path, const std::string& hash) {
   std::optional<ModelOrigin> usual;
   try {
     usual.emplace(ModelOrigin::open(path));
-    if (hash_of_model(*usual->checkpoint()) == hash) {
+    if (hash_of_model(*usual->checkpoint(), is_classified) == hash) {
       return std::move(*usual);
     }
   } catch (const InputError&) {  // another checkpoint may still match
@@ -79,7 +81,7 @@ ModelOrigin open_base(const std::string& path, const std::string& hash) {
   for (auto entry = checkpoints.rbegin(); entry != checkpoints.rend(); ++entry) {
     try {
       CheckpointFile checkpoint = CheckpointFile::open(entry->path);
-      if (hash_of_model(checkpoint) == hash) {
+      if (hash_of_model(checkpoint, is_classified) == hash) {
         return ModelOrigin(std::move(checkpoint));
       }
     } catch (const InputError&) {
@@ -152,7 +154,7 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   require_input(is_there(path), name, " holds adapters of ", path, ", which does not exist", kMoved);
   const auto base = [&] {
     try {
-      return open_base(path, checkpoint.state().base_hash);
+      return open_base(path, checkpoint.state().base_hash, config.model.classes > 0);
     } catch (const InputError& error) {
       fail_input(name, " holds adapters of ", path, ", which cannot be opened: ", error.what(), kMoved);
     }
@@ -166,11 +168,11 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
   if (has_adapters) {
     load_adapters(checkpoint, store, weights);
   }
-  const Changes changes = changes_of(checkpoint, config);
+  Changes changes = changes_of(checkpoint, config);
   HashOfBase hash;
   base.load_weights(store, [&](ParameterStore::Entry& entry) {
     hash.add(entry);
-    if (changes.replaced.contains(entry.path)) {
+    if (changes.replaced.erase(entry.path) > 0) {
       read_weight(checkpoint, concat("adapter/", entry.path), entry.shape(), weights, static_cast<float*>(entry.values));
     }
     if (const auto layer = changes.layers.find(entry.path); !has_adapters && layer != changes.layers.end()) {
@@ -181,6 +183,15 @@ void load_adapted(const CheckpointFile& checkpoint, const Config& config, Parame
       loaded(entry);
     }
   });
+
+  // Load what the base does not have: a head for labels.
+  for (const std::string& path_of_new : changes.replaced) {
+    ParameterStore::Entry& entry = store.entry(path_of_new);
+    read_weight(checkpoint, concat("adapter/", entry.path), entry.shape(), weights, static_cast<float*>(entry.values));
+    if (loaded) {
+      loaded(entry);
+    }
+  }
 
   // The wording of an error depends on whether the checkpoint or --base named the path.
   const bool is_its_own = path == config_of(checkpoint)->train.init_from;

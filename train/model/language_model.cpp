@@ -35,7 +35,8 @@ LanguageModel::LanguageModel(const TransformerConfig& config, index tokenizer_vo
   for (const ParameterStore::Entry* entry : parameters_.entries()) {
     if (entry->role == Role::adapter) {
       adapts = true;
-    } else if (is_saved(lora, entry->path, entry->role, head().record() == &entry->record)) {
+    } else if (const bool is_head = head().record() == &entry->record;
+               (is_head && is_classifier()) || is_saved(lora, entry->path, entry->role, is_head)) {
       parameters_.keep_with_adapters(entry->path);
     } else {
       parameters_.freeze(entry->path, can_be_packed(*entry) ? lora.base : PackedType::f32);

@@ -39,9 +39,11 @@ class LanguageModel {
   Tensor loss_of(Tape& tape, Tensor features, const Batch& batch, std::span<const float> weights, double normalizer,
                  double* terms = nullptr) const;
 
-  /// Returns the output head's weight, (V, C).
+  /// Returns the output head's weight, (V, C), or (classes, C).
   Tensor head() const { return is_gpt() ? gpt().head() : encoder_decoder().head(); }
   bool is_gpt() const { return std::holds_alternative<Gpt>(model_); }
+  /// Returns whether the output head has labels instead of tokens. It is always trained in full.
+  bool is_classifier() const { return config().classes > 0; }
   /// Both throw InputError if the model is of the other kind.
   const Gpt& gpt() const;
   const EncoderDecoder& encoder_decoder() const;

@@ -54,7 +54,7 @@ double gpt_flops(const TransformerConfig& c, const Batch& batch) {
   const auto time = static_cast<double>(batch.lengths.cols);
   const auto rows = static_cast<double>(batch.rows);
   const double all = layers * (weights.attention() + weights.feed_forward) + value_gates(c, weights, c.n_layer) +
-                     width * static_cast<double>(c.vocab_size);
+                     (c.classes > 0 ? 0 : width * static_cast<double>(c.vocab_size));  // labels are few, and only of whole texts
   return rows * (time * kPerWeight * all + kPerPair * weights.query_width * causal_pairs(c, time));
 }
 
@@ -82,7 +82,7 @@ double encoder_decoder_flops(const TransformerConfig& c, const Batch& batch) {
 double difference_of_frozen(const LanguageModel& model) {
   double flops = 0;
   for (const ParameterStore::Entry* entry : model.parameters().entries()) {
-    const bool is_tied_head = model.config().tie_embeddings && entry->path == "wte.weight";
+    const bool is_tied_head = model.config().tie_embeddings && !model.is_classifier() && entry->path == "wte.weight";
     const auto size = static_cast<double>(entry->size());
     if (entry->frozen && (entry->role == Role::hidden || entry->role == Role::head || is_tied_head)) {
       flops -= kPerWeight / 3 * size;

@@ -43,6 +43,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   static_cast<AnswerSampling&>(config_.chat) = this->files()->sampling();
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
+  config_.classify = this->files()->classify();
   config_.tokenizer.kind = tokenizer->kind();
   if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
     config_.data.window = kUsualWindow;  // memory for activations grows with the window
@@ -53,6 +54,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
 
 ModelOrigin::ModelOrigin(Adapted adapted) : from_(std::move(adapted)) {
   config_.model = base()->config().model;
+  config_.classify = base()->config().classify;
   const LanguageModel of_base(config_.model, config_.model.vocab_size);  // its parameters have no memory
   if (std::get<Adapted>(from_).adapters.unties_head(of_base.config(), of_base.parameters())) {
     config_.model.tie_embeddings = false;
@@ -200,10 +202,32 @@ const std::filesystem::path& ModelOrigin::path() const {
 }
 
 void ModelOrigin::load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
-  load_unchecked(store, [&](ParameterStore::Entry& entry) {
+  const auto check = [&](ParameterStore::Entry& entry) {
     require_finite(entry, path().string());
     if (loaded) {
       loaded(entry);
+    }
+  };
+  const bool has_other_head =
+      config_.model.classes == 0 && std::ranges::any_of(store.entries(), [](const auto* entry) { return entry->path == kScoreWeight; });
+  if (has_other_head) {
+    load_without_head(store, check);
+  } else {
+    load_unchecked(store, check);
+  }
+}
+
+void ModelOrigin::load_without_head(ParameterStore& store, const ParameterStore::Loaded& loaded) const {
+  LanguageModel own(config_.model, config_.model.vocab_size);
+  own.parameters().reserve();  // only the memory of its head is touched
+  for (const ParameterStore::Entry* entry : store.entries()) {
+    if (entry->role != Role::adapter && entry->path != kScoreWeight) {
+      own.parameters().entry(entry->path).values = entry->values;
+    }
+  }
+  load_unchecked(own.parameters(), [&](const ParameterStore::Entry& entry) {
+    if (entry.path != kHeadWeight) {
+      loaded(store.entry(entry.path));
     }
   });
 }

@@ -56,7 +56,8 @@ class ModelOrigin {
   const TrainingState& state() const { return state_; }
   /// Loads the weights into the store, which must have memory and the parameters of config(). Adapters of the store are loaded from a
   /// checkpoint that has adapters, and keep their values otherwise. If the store has no adapters, those of the checkpoint are added to its
-  /// weights (adapters.h). Throws InputError unless the files have exactly the store's parameters, and for one that is NaN or infinite.
+  /// weights (adapters.h). A classifier's store that is loaded from a model without labels keeps the values of its head, and `loaded` is
+  /// not called for it. Throws InputError unless the files have exactly the store's parameters, and for one that is NaN or infinite.
   /// `loaded` is called for each parameter as soon as it is complete.
   void load_weights(ParameterStore& store, const ParameterStore::Loaded& loaded = {}) const;
 
@@ -69,6 +70,7 @@ class ModelOrigin {
   explicit ModelOrigin(ModelFiles files);
   explicit ModelOrigin(Adapted adapted);
   void load_unchecked(ParameterStore& store, const ParameterStore::Loaded& loaded) const;
+  void load_without_head(ParameterStore& store, const ParameterStore::Loaded& loaded) const;
   static ModelOrigin open_peft(const std::string& folder, const ModelOptions& options);
 
   From from_;

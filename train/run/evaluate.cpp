@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 
 #include "autograd/base/dry_run.h"
 #include "autograd/base/seconds_since.h"
@@ -26,11 +25,7 @@ std::size_t Evaluator::reserve(const Samples& text, index count) {
   const index most = std::min(count, text.count());
   const index rows = std::min(block_of(text), most);
   batch_.reshape(rows, text.longest());
-  std::fill(batch_.source_lengths.begin(), batch_.source_lengths.end(), static_cast<std::int32_t>(text.longest().source_cols));
-  for (index row = 0; text.longest().packed && row < rows; ++row) {  // sequences of one token: a row may be longer than a sequence
-    const auto of_row = batch_.starts.begin() + row * text.longest().cols;
-    std::iota(of_row, of_row + text.longest().cols, 0);
-  }
+  batch_.fill_for_dry_run();
   Tape tape{Recording::off};
   {
     const DryRun dry;

@@ -10,7 +10,7 @@ namespace dikkat {
 
 /// The result of an evaluation of one text.
 struct Evaluation {
-  double loss = 0;   // mean loss of a prediction, in nats, or of a unit of preferences
+  double loss = 0;   // mean loss of a prediction, in nats, or of a unit of preferences or a text with labels
   index tokens = 0;  // number of predictions, or of units of preferences
   /// Standard error of the loss as an estimate for more text of this kind. Losses of neighboring tokens are correlated, so an observation
   /// is a block of at least as many predictions as a window has, whatever the stride. The loss is a ratio estimate (Cochran 1977,
@@ -21,7 +21,8 @@ struct Evaluation {
   double end_probability = std::numeric_limits<double>::quiet_NaN();
   index ends = 0;
 
-  Metrics metrics{};  // the objective's metrics
+  Metrics metrics{};   // the objective's metrics
+  LabelTable table{};  // a classifier's table
 
   double perplexity() const;
   /// Returns the bits per byte of a text. `bytes` is the size of the text that the predicted tokens stand for.

@@ -1,7 +1,6 @@
 #include "train/run/memory_plan.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "autograd/base/cores.h"
 #include "autograd/base/dry_run.h"
@@ -116,13 +115,7 @@ MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& opti
   // Make a batch of the largest shape, whose contents do not matter.
   Batch batch;
   batch.reshape(config.batch_size, lengths);
-  batch.step_weight = 1;
-  batch.step_units = 1;
-  std::fill(batch.source_lengths.begin(), batch.source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
-  for (index row = 0; lengths.packed && row < batch.rows; ++row) {  // sequences of one token: a row may be longer than a sequence
-    const auto of_row = batch.starts.begin() + row * lengths.cols;
-    std::iota(of_row, of_row + lengths.cols, 0);
-  }
+  batch.fill_for_dry_run();
   // Run a step without computing anything.
   const DryRun dry;
   HeadObserver observer(tape);

@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/config/resolve.h"
 #include "train/config/settle_chat.h"
+#include "train/data/examples/labels.h"
 #include "train/model/precision.h"
 #include "train/run/absolute_paths.h"
 #include "train/run/origin.h"
@@ -20,7 +21,8 @@ void settle_preference(Config& config) {
   if (config.preference.method != PreferenceMethod::auto_) {
     return;
   }
-  const PreferenceKind kind = config.data.training_paths().empty() ? PreferenceKind::none : kind_of_preferences(config);
+  const PreferenceKind kind =
+      config.data.training_paths().empty() || config.classify.is_on() ? PreferenceKind::none : kind_of_preferences(config);
   config.preference.method = kind == PreferenceKind::pair     ? PreferenceMethod::dpo
                              : kind == PreferenceKind::judged ? PreferenceMethod::kto
                                                               : PreferenceMethod::none;
@@ -61,6 +63,7 @@ NewRun load_new_run(Config given, const LoadingProgress& progress, const RunLeng
     origin = adopt_origin(given);
   }
   settle_preference(given);
+  settle_labels(given);
   ResolvedConfig config(std::move(given));
 
   // Load the texts, and settle what depends on them.

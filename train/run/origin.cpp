@@ -18,7 +18,9 @@ using schema::Key;
 /// the file's contents.
 bool contradicts(const Key& key, const Config& config, const Config& theirs) {
   const bool has_no_table = config.model.positions == Positions::rope || config.model.positions == Positions::none;
-  const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table);
+  const bool gets_head = theirs.model.classes == 0 && config.classify.is_on();  // a run learns labels with a head of its own
+  const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table) ||
+                       (key.path() == "model.classes" && gets_head);
   return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && !is_free && key.is_set(config) &&
          has_effect(key, config) && has_effect(key, theirs) && key.get(config) != key.get(theirs);
 }
@@ -31,6 +33,8 @@ Config config_of_origin(const ModelOrigin& origin) {
   config.model = theirs.model;
   config.tokenizer = theirs.tokenizer;
   config.data.window = theirs.data.window;
+  config.classify.labels = theirs.classify.labels;
+  config.classify.several = theirs.classify.several;
   return config;
 }
 

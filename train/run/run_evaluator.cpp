@@ -92,6 +92,7 @@ std::optional<EvaluationReport> RunEvaluator::operator()(std::uint64_t seed, ind
   report.val_standard_error = validation->standard_error;
   report.end_probability = validation->end_probability;
   report.metrics = validation->metrics;
+  report.table = validation->table;
   return report;
 }
 

@@ -140,7 +140,7 @@ void Trainer::initialize(const std::optional<ModelOrigin>& origin) {
     return;
   }
   const bool adapts = config_.lora.rank > 0;
-  if (adapts) {
+  if (adapts || model_.is_classifier()) {  // the origin may have no head for labels
     parameters.initialize_trained(state_.seed);
   }
   const bool hashes = adapts || objective_->identifies_base();

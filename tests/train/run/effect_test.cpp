@@ -54,6 +54,11 @@ class EffectOnBits : public ::testing::Test {
                      "\n";
     }
     write_file(folder / "preferences.jsonl", preferences);
+    std::string labels = "text,label\n";
+    for (int i = 0; i < 12; ++i) {
+      labels += i % 3 == 0 ? "go by night,a\n" : "the lamp turns,b\n";
+    }
+    write_file(folder / "labels.csv", labels);
     write_file(folder / "tokens.bin", tokens);
     Config base = config();
     base.tokenizer = pieces();
@@ -250,6 +255,10 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
     c.preference.method = method;
     expect_equal_bits("preferences", c);
   }
+
+  c = tuned("labels.csv");
+  c.classify.field = "label";
+  expect_equal_bits("labels", c);
 
   for (const schema::EffectRule& rule : schema::effect_rules()) {
     const std::string path(rule.key);

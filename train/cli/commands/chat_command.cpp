@@ -12,6 +12,7 @@
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
+#include "train/model/classifier.h"
 #include "train/sample/prompt.h"
 #include "train/sample/text_generation.h"
 #include "train/system/format_numbers.h"
@@ -281,6 +282,7 @@ void settle_sampling(SampleOptions& options, AnswerSampling of_model) {
 int chat_command(ChatArguments arguments) {
   start_threads();
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights));
+  require_no_classifier(trained);
   settle_sampling(arguments.options, trained.origin.config().chat);
   check(arguments.options);
   report_chosen_checkpoint(arguments.model, trained.origin);

@@ -11,6 +11,7 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
+#include "train/cli/eval_labels.h"
 #include "train/cli/eval_tasks.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/skipping_tokenizer.h"
@@ -26,6 +27,7 @@
 #include "train/data/examples/conversation_dataset.h"
 #include "train/data/examples/pair_dataset.h"
 #include "train/data/training_data.h"
+#include "train/model/classifier.h"
 #include "train/model/trained_model.h"
 #include "train/run/evaluate.h"
 #include "train/run/exact_match.h"
@@ -45,6 +47,7 @@ struct EvalArguments {
   std::string cache = "f32";
   std::vector<std::string> corpus;
   std::vector<std::string> columns;  // of tables in the corpus; empty: as the run
+  std::string labels;                // the column or key of labels; empty: as the run
   index stride = 0;
   std::string unknown = "refuse";
   std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
@@ -170,6 +173,7 @@ std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& t
   }
   config.preference = {};
   config.data.columns = request.columns.empty() ? config.data.columns : request.columns;
+  config.classify.field = request.labels.empty() ? config.classify.field : request.labels;
   const std::vector<std::string> learned = config.data.training_paths();
   announce_corpus(request.is_of_run() ? learned : request.corpus);
   std::vector<TextPart> parts;
@@ -360,6 +364,7 @@ int eval_command(const EvalArguments& arguments) {
   report_chosen_checkpoint(request.model, trained.origin);
   require_input(request.keys == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
   if (!request.tasks.empty()) {
+    require_no_classifier(trained);
     const AskOptions options{.adds_begin = request.adds_begin, .refusals = request.refusals};
     const std::vector<Question> questions = read_questions(request.tasks, options);
     std::optional<TrainedModel> beside;
@@ -370,12 +375,23 @@ int eval_command(const EvalArguments& arguments) {
     stop_in_order();
     return eval_tasks(trained, beside ? &*beside : nullptr, questions, options, request.json);
   }
+  require_input(request.labels.empty() || trained.model->is_classifier(), "--labels is for a classifier, but ", model,
+                " predicts the next token: leave it out");
+  require_input(!trained.model->is_classifier() ||
+                    (request.stride == 0 && request.html.empty() && !request.exact_match && !request.scored && request.keys == DType::f32),
+                model, " is a classifier, which has no loss of tokens: leave out --stride, --html, --score, --exact-match and --cache");
   // Read the text.
   const SkippingTokenizer skipping(*trained.tokenizer);
   const Tokenizer& tokenizer = request.skips_unknown() ? static_cast<const Tokenizer&>(skipping) : *trained.tokenizer;
   std::vector<TextPart> parts = texts_of(request, trained, tokenizer);
   if (const std::string skipped = skipping.skipped(); !skipped.empty()) {
     warn("left out characters that the model does not know: " + skipped);
+  }
+  if (trained.model->is_classifier()) {
+    stop_in_order();
+    const std::vector<std::string>& paths = request.is_of_run() ? trained.config.data.training_paths() : request.corpus;
+    return eval_labels(trained, *parts.front().text, concat(request.is_of_run() ? "the validation part of " : "all of ", names_of(paths)),
+                       request.json);
   }
   choose_scored(request, trained, parts);
   stop_in_order();
@@ -417,6 +433,7 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus book.txt --stride 16
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8
+  dikkat eval runs/mails --corpus held-out.csv --labels label    # a classifier: accuracy, F1 and confusions
   dikkat eval runs/mine --cache bf16
   dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
@@ -439,6 +456,7 @@ intervals.)";
   command.texts("--corpus", a->corpus, "PATH",
                 "Text files or folders to evaluate as a whole; by default the validation part of the run's corpus");
   command.list("--columns", a->columns, kColumnsType, kColumnsHelp);
+  command.text("--labels", a->labels, "FIELD", "The column or key with the labels of texts, for a classifier; by default that of the run");
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each token has more context: slower, and usually a lower loss; by "
                  "default all tokens are scored");

@@ -163,6 +163,7 @@ int export_command(const ExportArguments& arguments) {
   const TransformerConfig config = with_context(trained.model->config(), context);
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
+  model.classify = trained.config.classify;
   // Write the Modelfile first: a command that is killed before the GGUF file has its name can be repeated.
   Provisional modelfile(std::filesystem::path(arguments.out).replace_extension(".Modelfile"));
   if (arguments.modelfile) {

@@ -21,6 +21,7 @@ namespace {
 struct FinetuneArguments {
   TrainArguments train;
   bool full = false;
+  std::string labels;  // the column or key of labels; empty: the run learns texts
 };
 
 /// The longest window by default, in tokens: longer ones need much memory for activations. Shorter windows than the model's context need a
@@ -70,6 +71,10 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
                                  run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
                                  config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
+  if (config.classify.is_on()) {
+    print_message(for_terminal(concat("next: dikkat eval ", run, ", and dikkat classify ", run, " FILE")));
+    return;
+  }
   print_message(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
                                                               : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
@@ -106,7 +111,8 @@ int finetune_command(FinetuneArguments arguments) {
       !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));
   }
-  const bool prefers = is_own_recipe && learns_preferences(run);
+  const bool classifies = !arguments.labels.empty() || is_set(run, "classify.field");
+  const bool prefers = is_own_recipe && !classifies && learns_preferences(run);
   if (arguments.full) {
     require_no_adapters(run.set);
     first.emplace_back("lora.rank=0");
@@ -116,6 +122,13 @@ int finetune_command(FinetuneArguments arguments) {
   }
   if (is_own_recipe) {
     first.emplace_back("preference.method=auto");
+  }
+  if (!arguments.labels.empty()) {
+    first.push_back(concat("classify.field=", arguments.labels));
+  }
+  if (classifies && is_own_recipe) {  // macro-F1 needs the whole validation part, and a new head a higher rate than other weights
+    first.emplace_back("train.eval_tokens=0");
+    first.emplace_back(arguments.full ? "optim.learning_rate=5e-5" : "optim.learning_rate=5e-4");
   }
   if (prefers) {  // TRL's rates; a row has two windows, for both answers
     first.emplace_back(arguments.full ? "optim.learning_rate=1e-6" : "optim.learning_rate=5e-5");
@@ -139,6 +152,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data letters.txt --full
   dikkat finetune runs/base --data chats.jsonl --epochs 2
   dikkat finetune runs/base --data faq.csv --columns prompt=Question,completion=Answer
+  dikkat finetune runs/base --data mails.csv --labels label  # a classifier, for dikkat classify
   dikkat finetune runs/merged --data pairs.jsonl --set preference.beta=0.05  # preferences (DPO)
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The command is short for
@@ -166,6 +180,9 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
       "--out", a->train.out, "DIR",
       "Run directory to create; by default runs/finetune, or runs/finetune-2, ... if that exists. A run of the same configuration that was "
       "interrupted there continues");
+  command.text(
+      "--labels", a->labels, "FIELD",
+      "Learn the labels of texts: the column or key that has them, or lists of several; `dikkat classify` then gives texts labels");
   command.list("--columns", a->train.run.columns, kColumnsType, kColumnsHelp);
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");

@@ -14,6 +14,7 @@
 #include "train/cli/terminal/write_page.h"
 #include "train/data/corpus/corpus_files.h"
 #include "train/model/adapters.h"
+#include "train/model/classifier.h"
 #include "train/system/file.h"
 
 namespace dikkat {
@@ -104,6 +105,7 @@ int sample_command(SampleArguments arguments) {
   const TrainedModel trained = load_trained_model(arguments.model.source, arguments.model.options(), packing_named(arguments.weights),
                                                   has_questions ? ParameterStore::Loaded(add_weights) : nullptr);
   report_chosen_checkpoint(arguments.model, trained.origin);
+  require_no_classifier(trained);
   const bool is_gpt = trained.model->is_gpt();
   require_no(is_gpt ? arguments.encoder_decoder_options : arguments.gpt_options, trained, is_gpt ? "a GPT" : "an encoder-decoder",
              is_gpt ? "an encoder-decoder" : "a GPT");

@@ -16,12 +16,14 @@
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
 #include "train/model/adapted_model.h"
+#include "train/model/classifier.h"
 #include "train/run/build_info.h"
 #include "train/system/byte_size.h"
 #include "train/system/format_numbers.h"
 #include "train/system/machine_memory.h"
 #include "train/system/reserved_memory.h"
 #include "train/web/http/loopback.h"
+#include "train/web/serve/classify_server.h"
 #include "train/web/serve/completion_server.h"
 #include "train/web/serve/loading_server.h"
 #include "train/web/serve/stream_plan.h"
@@ -191,12 +193,52 @@ std::unique_ptr<LoadingServer> loading_server(const CompletionServer::Options& s
   }
 }
 
+/// Serves a classifier, whose only answers are labels.
+int serve_classifier(const ServeArguments& arguments, const TrainedModel& trained, std::shared_ptr<const ListeningSocket> socket) {
+  require_input(arguments.adapters.empty(), "--adapter is for models that write, but ", trained.origin.path().string(),
+                " is a classifier: leave it out");
+  const Classifier classifier(trained);
+  ServedClassifier model{.name = name_of_base(arguments),
+                         .created = seconds_since_1970(),
+                         .context = classifier.window(),
+                         .labels = classifier.labels(),
+                         .several = classifier.several()};
+  model.classify = [&](const std::vector<std::string>& texts) {
+    std::vector<ServedClassifier::Answer> answers;
+    for (Classifier::Answer& answer : classifier(texts)) {
+      require_input(!answer.is_cut, "text ", answers.size() + 1, " is longer than the ", classifier.window(),
+                    " tokens that the model reads (data.window): shorten it");
+      answers.push_back({.probabilities = std::move(answer.probabilities), .tokens = answer.tokens});
+    }
+    return answers;
+  };
+  const CompletionServer::Options options = server_options(arguments, {});
+  ClassifyServer server(model, {.host = options.host,
+                                .port = options.port,
+                                .socket = std::move(socket),
+                                .api_key = options.api_key,
+                                .most_waiting = options.most_waiting,
+                                .log = options.log});
+  stop_in_order();
+  if (arguments.json) {
+    print_json({{"url", server.url()}, {"model", model.name}, {"labels", model.labels}});
+    flush_results();
+  }
+  print_message(for_terminal(concat("serving ", model.name, ", a classifier of ", model.labels.size(), " labels: POST texts to ",
+                                    server.url(), "classify. Ctrl-C stops it")));
+  server.serve(stop_requested);
+  return 0;
+}
+
 int serve_command(const ServeArguments& arguments) {
   start_threads();
   std::unique_ptr<LoadingServer> loading = loading_server(arguments.server);
   const LoadedModels loaded = load_models(arguments);
   const TrainedModel& trained = loaded.base.model;
   report_chosen_checkpoint(arguments.model, trained.origin);
+  if (trained.model->is_classifier()) {
+    return serve_classifier(arguments, trained, loading != nullptr ? loading->hand_over() : nullptr);
+  }
   const std::size_t free = free_memory(machine_memory(), process_memory());
   const StreamPlan plan = plan_of(arguments, trained, free);
   const std::vector<ServedModel> models = served_models(arguments, loaded);
@@ -252,7 +294,8 @@ new OpenAI({baseURL: "http://127.0.0.1:8080/v1", apiKey: "none"}) in JavaScript.
 conversations, which are written in the template that the run was trained with, or in the model's own. Additional fields are top_k, min_p and
 repetition_penalty. A response has a seed; the request with this seed gives the same text again, whatever other requests the server answers at the
 same time. Up to --parallel answers are generated together; the others wait in turn. /tokenize, /detokenize and /apply-template show how texts
-become tokens, and /metrics has counters for Prometheus.)";
+become tokens, and /metrics has counters for Prometheus.
+A classifier (dikkat finetune --labels) answers only POST /classify and /v1/classify: {"input": "a text"} or a list of texts.)";
   const auto a = std::make_shared<ServeArguments>();
   Command command =
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });

@@ -22,6 +22,7 @@
 #include "train/config/resolve.h"
 #include "train/data/tokens/teacher_positions.h"
 #include "train/model/adapters.h"
+#include "train/model/classifier.h"
 #include "train/model/precision.h"
 #include "train/model/trained_model.h"
 #include "train/run/new_run.h"
@@ -161,6 +162,7 @@ int teach_command(const TeachArguments& arguments) {
   HashOfBase hash;
   const TrainedModel teacher =
       load_trained_model(arguments.run.init_from, {}, packing, [&](ParameterStore::Entry& entry) { hash.add(entry); });
+  require_no_classifier(teacher);
   require_input(teacher.model->is_gpt(), arguments.run.init_from, " is an encoder-decoder, expected a GPT");
   header.weights_hash = hash.finish();
   // Score the text.

@@ -42,11 +42,11 @@ KindWords words_for(DataKind kind) {
     case DataKind::pairs: return {"a pair of answers (\"chosen\" and \"rejected\")", kPreferOrShow};
     case DataKind::judgments: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
     case DataKind::labels:
-      return {
-          "a text with a label",
-          "training on classes is not supported yet; to train on the texts only, leave the labels out (of a table: --columns text=text): "
-          "python3 -c \"import json; "
-          "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
+      return {"a text with a label",
+              "`dikkat finetune MODEL --data FILE --labels label` learns the labels; to train on the texts only, leave the labels out (of "
+              "a table: --columns text=text): "
+              "python3 -c \"import json; "
+              "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
     case DataKind::json: return {"JSON that has no known keys", "convert it to JSONL"};
     case DataKind::table: return {"a table", ""};
     case DataKind::tokens: return {"token ids", ""};

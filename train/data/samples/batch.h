@@ -15,13 +15,17 @@ struct RowLengths {
   index cols = 0;         // T
   index source_cols = 0;  // S, for an encoder's source; 0 for GPT
   bool packed = false;    // whether a row may have several sequences
+  index texts = 0;        // the most texts of a row (Batch::texts)
 
   bool operator==(const RowLengths&) const = default;
 };
 
 /// Returns row lengths that are long enough for both `a` and `b`.
 inline RowLengths longer(const RowLengths& a, const RowLengths& b) {
-  return {.cols = std::max(a.cols, b.cols), .source_cols = std::max(a.source_cols, b.source_cols), .packed = a.packed || b.packed};
+  return {.cols = std::max(a.cols, b.cols),
+          .source_cols = std::max(a.source_cols, b.source_cols),
+          .packed = a.packed || b.packed,
+          .texts = std::max(a.texts, b.texts)};
 }
 
 /// The role of an answer in a preference example: preferred or rejected in a pair, or judged good or bad. A mismatched answer is another
@@ -38,6 +42,13 @@ struct Answer {
   double reference = 0;  // the reference model's log-probability of the scored targets
 };
 
+/// A text of a batch that the model only reads: it predicts nothing in it.
+struct ReadText {
+  index number = 0;  // index of the text in its store
+  index begin = 0;   // its first position, counted in (B, T)
+  index length = 0;  // positions, 1 or more
+};
+
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
 /// not allocate.
 struct Batch {
@@ -52,9 +63,11 @@ struct Batch {
   double step_weight = 0;    // sum of the weights of all batches of the step; losses are divided by it
   std::vector<std::int32_t> starts;  // (B, T) where rows are packed: the position where its sequence begins; otherwise empty
 
-  // Preferences; otherwise empty and 0.
+  // Preferences or texts; otherwise empty and 0.
   std::vector<Answer> answers;  // two for each unit (Samples::units()), one after the other
-  index units = 0;              // pairs or judged answers in this batch
+  std::vector<ReadText> texts;  // in the order of their positions; each unit has as many of them, one after the other
+  std::vector<float> labels;    // (texts, classes): 1 for each label of a text, and 0 for the others; empty for texts without labels
+  index units = 0;              // pairs, judged answers or units of texts in this batch
   index step_units = 0;         // units of all batches of the step; losses are divided by it
 
   // The encoder's source; empty for GPT.
@@ -72,6 +85,20 @@ struct Batch {
     }
   }
 
+  /// Gives a batch of the largest shape as many sequences as it can have, for a dry run: a row may be longer than any sequence.
+  void fill_for_dry_run() {
+    step_weight = 1;
+    step_units = 1;
+    std::fill(source_lengths.begin(), source_lengths.end(), static_cast<std::int32_t>(lengths.source_cols));
+    for (index row = 0; lengths.packed && row < rows; ++row) {
+      const index begin = row * lengths.cols;
+      std::iota(starts.begin() + begin, starts.begin() + begin + lengths.cols, 0);
+      for (index text = 0; text < lengths.texts; ++text) {
+        texts.push_back({.number = 0, .begin = begin + text, .length = 1});
+      }
+    }
+  }
+
   /// Sets the shape. The contents of the rows are then undefined, and the sums of weights are 0.
   void reshape(index new_rows, const RowLengths& new_lengths) {
     const auto size = static_cast<std::size_t>(new_rows * new_lengths.cols);
@@ -84,6 +111,8 @@ struct Batch {
     target_weight = 0;
     step_weight = 0;
     answers.clear();
+    texts.clear();
+    labels.clear();
     units = 0;
     step_units = 0;
     starts.resize(new_lengths.packed ? size : 0);

@@ -19,7 +19,7 @@ class Samples {
   virtual RowLengths longest() const = 0;
   /// Returns the sum of a sample's weights in the loss.
   virtual double target_weight(index sample) const = 0;
-  /// Returns the number of pairs, or of judged answers, in a sample of preferences; 0 for other samples.
+  /// Returns the number of units in a sample: of pairs or judged answers, or of units of texts; 0 for other samples.
   virtual index units(index /*sample*/) const { return 0; }
   /// Writes a sample, with padding, into a row of a batch, and adds its weight to the batch's target_weight. The row must be long enough.
   /// Samples may differ from epoch to epoch.

@@ -50,6 +50,7 @@ Family gemma3_family() {
   Family family = kLlamaFamily;
   family.name = "gemma3_text";
   family.architecture = "Gemma3ForCausalLM";
+  family.classifier = "Gemma3TextForSequenceClassification";
   family.fixed = kGemma3;
   family.coded = kGemma3Coded;
   family.rope_theta = 1'000'000;

@@ -111,6 +111,7 @@ Family gpt2_family() {
   return {
       .name = "gpt2",
       .architecture = "GPT2LMHeadModel",
+      .classifier = "GPT2ForSequenceClassification",
       .fixed = kGpt2,
       .config = kGpt2Config,
       .needed = kGpt2Needs,

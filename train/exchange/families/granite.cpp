@@ -62,6 +62,7 @@ Family granite_family() {
   Family family = kLlamaFamily;
   family.name = "granite";
   family.architecture = "GraniteForCausalLM";
+  family.classifier = "";
   family.fixed = kGranite;
   family.config = kGraniteConfig;
   family.gguf = kGraniteGguf;

@@ -23,6 +23,7 @@ Family qwen2_family() {
   Family family = kLlamaFamily;
   family.name = "qwen2";
   family.architecture = "Qwen2ForCausalLM";
+  family.classifier = "Qwen2ForSequenceClassification";
   family.fixed = kQwen2;
   family.config = kQwen2Config;
   family.gguf_tensors = kGgufTensors<Layout::same>;
@@ -33,6 +34,7 @@ Family qwen3_family() {
   Family family = qwen2_family();
   family.name = "qwen3";
   family.architecture = "Qwen3ForCausalLM";
+  family.classifier = "Qwen3ForSequenceClassification";
   family.fixed = kQwen3;
   family.config = kQwen3Config;
   return family;
@@ -43,6 +45,7 @@ Family mistral_family() {
   Family family = kLlamaFamily;
   family.name = "mistral";
   family.architecture = "MistralForCausalLM";
+  family.classifier = "MistralForSequenceClassification";
   family.fixed = kMistral;
   family.coded = kMistralCoded;
   family.window = 4096;

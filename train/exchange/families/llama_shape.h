@@ -110,6 +110,7 @@ inline constexpr auto kGgufTensors = std::to_array<TensorRule>({
 inline constexpr Family kLlamaFamily{
     .name = "llama",
     .architecture = "LlamaForCausalLM",
+    .classifier = "LlamaForSequenceClassification",
     .fixed = kLlama,
     .config = kLlamaConfig,
     .needed = kLlamaNeeds,

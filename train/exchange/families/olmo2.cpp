@@ -17,6 +17,7 @@ Family olmo2_family() {
   Family family = kLlamaFamily;
   family.name = "olmo2";
   family.architecture = "Olmo2ForCausalLM";
+  family.classifier = "";
   family.fixed = kOlmo2;
   family.config = kOlmo2Config;
   family.tensors = kOlmo2Tensors;

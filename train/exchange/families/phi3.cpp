@@ -45,6 +45,7 @@ Family phi3_family() {
   Family family = kLlamaFamily;
   family.name = "phi3";
   family.architecture = "Phi3ForCausalLM";
+  family.classifier = "Phi3ForSequenceClassification";
   family.fixed = kPhi3;
   family.coded = kPhi3Coded;
   family.config = kPhi3Config;

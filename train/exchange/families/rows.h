@@ -56,6 +56,7 @@ constexpr std::array<Row, n + m> extended(const std::array<Row, n>& base, const 
 
 /// The keys of [model] that have the same value in all families.
 inline constexpr auto kCommon = std::to_array<FixedKey>({
+    {"classes", "0"},  // export_model.cpp exports the model of a classifier, and then its head
     {"norm_position", "\"pre\""},
     {"final_norm", "true"},
     {"logit_softcap", "0.0"},
@@ -132,6 +133,8 @@ inline constexpr auto kIgnoredKeys = std::to_array<std::string_view>({
     "summary_use_proj",
     "is_decoder",
     "id2label",
+    "num_labels",
+    "problem_type",
     "label2id",
     "return_dict",
     "output_attentions",

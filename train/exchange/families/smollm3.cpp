@@ -20,6 +20,7 @@ Family smollm3_family() {
   Family family = kLlamaFamily;
   family.name = "smollm3";
   family.architecture = "SmolLM3ForCausalLM";
+  family.classifier = "SmolLM3ForSequenceClassification";
   family.fixed = kSmolLm3;
   family.coded = kSmolLm3Coded;
   family.rope_theta = 2'000'000;

@@ -248,7 +248,8 @@ HuggingFaceFiles files_of(std::string file, const AddedTokens& added_tokens, con
   }
   config["added_tokens_decoder"] = std::move(added);
   ordered_json map = ordered_json::object();
-  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos), std::pair("unk_token", unknown)}) {
+  for (const auto& [name, id] : {std::pair("bos_token", tokens.bos), std::pair("eos_token", tokens.eos), std::pair("unk_token", unknown),
+                                 std::pair("pad_token", model.pads ? tokens.eos : std::nullopt)}) {
     if (id) {
       config[name] = map[name] = added_tokens.at(*id).name;
     }

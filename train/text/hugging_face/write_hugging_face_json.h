@@ -28,6 +28,7 @@ struct HuggingFaceFiles {
 struct HuggingFaceModel {
   index context = 0;            // the largest number of tokens in a text; 0: not given
   std::string chat_template{};  // in Jinja's language; empty: none
+  bool pads = false;            // eos also fills batches: a classifier finds the last token before it
 };
 
 HuggingFaceFiles hugging_face_files(const BpeVocabulary& vocabulary, const HuggingFaceModel& model = {});

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "train/metrics/label_table.h"
 #include "train/system/json.h"
 #include "train/web/report/rows_to_draw.h"
 
@@ -144,6 +145,17 @@ Json evaluations_of(const RunHistory& history, const Progress& progress) {
   return of;
 }
 
+/// Returns the table of a classifier's best evaluation, and its step; null if there is none.
+Json labels_of(const RunHistory& history) {
+  const EvaluationReport* best = nullptr;
+  for (const RunHistory::Evaluation& one : history.evaluations) {
+    if (!one.report.table.empty() && (best == nullptr || is_better(score_of(one.report), score_of(*best)))) {
+      best = &one.report;
+    }
+  }
+  return best == nullptr ? Json() : Json{{"step", best->step}, {"table", to_json(best->table)}};
+}
+
 /// Returns the losses of the texts that are reported by name, with a table for each.
 Json texts_of(const RunHistory& history, const Progress& progress) {
   Json texts = Json::array();
@@ -252,6 +264,7 @@ Json to_json(const RunView& run) {
           {"saves", saves_of(run.history, progress)},
           {"events", events_of(run.history, progress)},
           {"samples", std::move(samples)},
+          {"labels", labels_of(run.history)},
           {"config", std::move(config)},
           {"config_problem", run.config.problem},
           {"checkpoints", std::move(checkpoints)}};

@@ -528,6 +528,18 @@ function fold(name, title, parts, open = false) {
   return parts.length === 0 ? null : element("details", { open, "data-name": name }, element("summary", {}, title), ...parts);
 }
 
+// A classifier's table: a row for each label, with how often it got which label, or was right, missed or wrong.
+function labelTable({ labels, confusion, several }) {
+  const columns = several ? ["right", "missed", "wrong"] : labels;
+  return table(
+    several
+      ? "Texts that have the label and got it, have it and did not get it, and got it without having it."
+      : "Texts with the label of the row that got the label of the column.",
+    [["label", "text"], ...columns.map((name) => [name, "number"])],
+    (several ?? confusion).map((row, i) => ({ cells: [labels[i], ...row.map(count)] })),
+  );
+}
+
 function runSection(run, number) {
   const events = run.events.map((event) => ({ cells: [count(event.step), date(event.time), event.kind, event.text] }));
   const files = run.checkpoints.map((one) => ({
@@ -538,6 +550,12 @@ function runSection(run, number) {
     { "aria-label": run.name },
     element("h3", {}, swatch(number), run.name),
     fold("samples", "Samples", run.samples.length ? samplesOf(run) : [], true),
+    fold(
+      "labels",
+      run.labels ? `Labels at step ${count(run.labels.step)}, the best evaluation` : "",
+      run.labels ? [labelTable(run.labels.table)] : [],
+      true,
+    ),
     fold("origin", "Origin", facts(run)),
     fold("configuration", `Configuration (${run.config.filter((row) => row.changed).length} keys set)`, configuration(run)),
     fold(

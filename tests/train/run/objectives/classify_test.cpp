@@ -1,0 +1,197 @@
+#include "train/run/objectives/classify.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "autograd/base/parallel.h"
+#include "tests/support/throws.h"
+#include "tests/train/run/tiny_run.h"
+#include "train/model/classifier.h"
+#include "train/model/trained_model.h"
+#include "train/run/verify_resume.h"
+
+// Runs that learn labels: the first loss, learning, exact resume, and the classifier that they make.
+namespace dikkat {
+namespace {
+
+struct LabelRecorder : TrainingEvents {
+  void stepped(const StepReport& r) override { steps.push_back(r); }
+  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
+  std::vector<StepReport> steps;
+  std::vector<EvaluationReport> evaluations;
+};
+
+class LabelRuns : public ::testing::Test {
+ protected:
+  LabelRuns() {
+    // The last word decides: it has the word lamp, ships, both or none of them.
+    const std::vector<std::string> words = {"the", "turns", "and", "go", "by"}, ends = {"lamp", "ships", "lampships", "night"};
+    const RandomStream stream(7, "labels", 0);
+    std::string table = "text,label\n", lists;
+    index at = 0;
+    for (int i = 0; i < 160; ++i) {
+      const std::size_t end = stream.word(at++) % ends.size();
+      const bool is_spam = end == 0 || end == 2, has_ships = end == 1 || end == 2;
+      std::string text;
+      for (index word = 0, count = 1 + stream.word(at++) % 4; word < count; ++word) {
+        text += words[stream.word(at++) % words.size()] + " ";
+      }
+      text += ends[end];
+      table += concat(text, ',', is_spam ? "spam" : "ham", '\n');
+      lists += concat(R"({"text": ")", text, R"(", "label": [)", is_spam ? R"("spam")" : "", is_spam && has_ships ? ", " : "",
+                      has_ships ? R"("ships")" : "", "]}\n");
+    }
+    write_file(folder / "mails.csv", table);
+    write_file(folder / "mails.jsonl", lists);
+    write_file(folder / "text.txt", tiny_text());
+    Config base = tiny_config(folder / "text.txt");
+    base.model.block_size = 48;
+    base.model.tie_embeddings = false;
+    base.data.window = {};
+    base.tokenizer.kind = "byte";
+    base.train.max_steps = 2;
+    resolve(base);
+    TrainingEvents nobody;
+    Trainer::start(base, folder / "base").run(nobody, never);
+  }
+
+  Config config(const char* corpus, index rank) const {
+    Config c = tiny_config(folder / corpus);
+    c.model.block_size = 48;
+    c.model.tie_embeddings = false;
+    c.tokenizer.kind = "byte";
+    c.data.window = {};
+    c.data.val_fraction = 0.25;
+    c.train.init_from = (folder / "base").string();
+    c.classify.field = "label";
+    c.lora.rank = rank;
+    c.optim.learning_rate = 1e-2;
+    c.optim.warmup_steps = 0;
+    c.train.batch_size = 2;
+    c.train.gradient_accumulation_steps = 2;
+    c.train.max_steps = 12;
+    c.train.eval_interval = 6;
+    c.train.eval_tokens = 0;
+    resolve(c);
+    return c;
+  }
+  LabelRecorder train(const Config& c, const std::string& run) const {
+    LabelRecorder events;
+    Trainer::start(c, folder / run).run(events, never);
+    return events;
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
+  for (const index rank : {0, 4}) {
+    for (const char* corpus : {"mails.csv", "mails.jsonl"}) {
+      SCOPED_TRACE(concat(corpus, rank));
+      Config c = config(corpus, rank);
+      c.train.max_steps = 90;
+      c.train.eval_interval = 30;
+      const std::string run = concat("run", rank, corpus);
+      const LabelRecorder events = train(c, run);
+      const EvaluationReport &first = events.evaluations.front(), &last = events.evaluations.back();
+      EXPECT_EQ(last.decided_by, "macro_f1");
+      EXPECT_GT(value_of(last.metrics, "macro_f1"), 0.85);
+      EXPECT_GT(value_of(last.metrics, "accuracy"), 0.85);
+      EXPECT_LT(last.val_loss, 0.6 * first.val_loss);
+      EXPECT_EQ(last.table.labels,
+                (std::string(corpus) == "mails.csv" ? std::vector<std::string>{"ham", "spam"} : std::vector<std::string>{"ships", "spam"}));
+      // The run's model gives these labels to other texts.
+      const TrainedModel trained = load_trained_model((folder / run).string(), {.choice = CheckpointChoice::best});
+      const Classifier classifier(trained);
+      const std::vector<std::string> texts = {"the turns lamp", "and by night", "go the lampships"};
+      const auto answers = classifier(texts);
+      const std::size_t spam = 1;
+      EXPECT_GT(answers[0].probabilities[spam], 0.5);
+      EXPECT_LT(answers[1].probabilities[spam], 0.5);
+      EXPECT_GT(answers[2].probabilities[spam], 0.5);
+      EXPECT_EQ(answers[0].tokens, 14);
+    }
+  }
+}
+
+TEST_F(LabelRuns, BeginAtTheLossOfAnEvenGuess) {
+  Config c = config("mails.csv", 0);
+  c.train.max_steps = 1;
+  const LabelRecorder events = train(c, "first");
+  EXPECT_NEAR(events.steps.front().loss, std::log(2), 0.05);
+  EXPECT_NEAR(events.evaluations.front().val_loss, std::log(2), 0.05);
+  // With balanced weights the mean weight is 1, so an even guess has the same loss.
+  c.classify.weights = LabelWeights::balanced;
+  EXPECT_NEAR(train(c, "balanced").steps.front().loss, std::log(2), 0.12);
+}
+
+TEST_F(LabelRuns, ResumeWithTheSameBitsOnAnyNumberOfThreads) {
+  for (const index rank : {0, 3}) {
+    for (const char* corpus : {"mails.csv", "mails.jsonl"}) {
+      Config c = config(corpus, rank);
+      c.model.dropout = 0.1;
+      c.classify.weights = LabelWeights::balanced;
+      const auto proof = verify_resume(c, 6, folder / concat("verify", rank, corpus), {}, never, [](double) {});
+      ASSERT_TRUE(proof.has_value());
+      EXPECT_EQ(proof->difference, "") << corpus << rank;
+    }
+  }
+}
+
+TEST_F(LabelRuns, ContinueAfterAStop) {
+  for (const index rank : {0, 3}) {
+    const Config c = config("mails.csv", rank);
+    const LabelRecorder whole = train(c, concat("whole", rank));
+    LabelRecorder parts;
+    Trainer::start(c, folder / concat("parts", rank)).run(parts, after(6));
+    const std::size_t done = parts.steps.size();
+    EXPECT_TRUE(0 < done && done < 12) << done;
+    Trainer::resume(folder / concat("parts", rank), {}).run(parts, never);
+    ASSERT_EQ(parts.steps.size(), 12U);
+    for (std::size_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(parts.steps[i].loss, whole.steps[i].loss) << i;
+      EXPECT_EQ(parts.steps[i].gradient_norm, whole.steps[i].gradient_norm) << i;
+    }
+    EXPECT_EQ(parts.evaluations.back().val_loss, whole.evaluations.back().val_loss);
+  }
+}
+
+TEST_F(LabelRuns, ContinueWithTheLabelsOfAClassifier) {
+  train(config("mails.csv", 0), "first");
+  Config c = config("mails.csv", 0);
+  c.train.init_from = (folder / "first").string();
+  c.classify.labels = {"ham", "spam"};
+  c.model.classes = 2;
+  c.train.max_steps = 1;
+  const LabelRecorder second = train(c, "second");
+  const LabelRecorder first = train(
+      [&] {
+        Config again = config("mails.csv", 0);
+        again.train.max_steps = 12;
+        return again;
+      }(),
+      "again");
+  EXPECT_EQ(second.evaluations.front().val_loss, first.evaluations.back().val_loss) << "the head of the first run is kept";
+}
+
+TEST_F(LabelRuns, RefuseWhatCannotBeLabeled) {
+  Config c = config("mails.csv", 0);
+  c.train.sample_prompts = {"the"};
+  EXPECT_TRUE(testing::names(input_error_of([&] { validate(c); }), {"classify.field", "train.sample_prompts"}));
+  c = config("mails.csv", 0);
+  c.data.sources = {{.name = "a", .corpus = c.data.corpus}};
+  c.data.corpus.clear();
+  EXPECT_TRUE(testing::names(input_error_of([&] { validate(c); }), {"classify.field", "data.sources"}));
+  c = config("mails.csv", 0);
+  c.classify.field.clear();
+  c.model.classes = 2;
+  EXPECT_TRUE(testing::names(input_error_of([&] { validate(c); }), {"classify.field", "model.classes"}));
+  // A model without labels is no classifier.
+  const TrainedModel base = load_trained_model((folder / "base").string());
+  EXPECT_TRUE(testing::names(input_error_of([&] { const Classifier classifier(base); }), {"base", "--labels"}));
+  require_no_classifier(base);
+}
+
+}  // namespace
+}  // namespace dikkat
