@@ -14,6 +14,7 @@
 #include "optim/update_schedule.h"
 #include "train/config/chat_config.h"
 #include "train/config/data_config.h"
+#include "train/config/embedding_config.h"
 #include "train/config/preference_config.h"
 
 namespace dikkat {
@@ -144,6 +145,7 @@ struct Config {
   ChatConfig chat;
   PreferenceConfig preference;
   DistillConfig distill;
+  EmbeddingConfig embedding;
 
   bool operator==(const Config&) const = default;
 };

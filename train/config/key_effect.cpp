@@ -146,6 +146,11 @@ constexpr Condition kKto{[](const Config& c, const RunFacts&) { return has_metho
 constexpr Condition kNotOrpo{[](const Config& c, const RunFacts&) { return c.preference.method != PreferenceMethod::orpo; },
                              "preference.method is not \"orpo\", whose loss has this part anyway"};
 
+constexpr Condition kEmbeds{[](const Config& c, const RunFacts&) { return c.embedding.is_on(); },
+                            "embedding.batch is above 0 (dikkat finetune --objective embedding)"};
+constexpr Condition kPredicts{[](const Config& c, const RunFacts&) { return !c.embedding.is_on(); },
+                              "embedding.batch is 0 (vectors are trained without labels)"};
+
 constexpr Condition kDistills{[](const Config& c, const RunFacts&) { return c.distill.is_on(); }, "distill.file is given"};
 
 template <const Condition&... conditions>
@@ -215,7 +220,7 @@ constexpr EffectRule kRules[] = {
     only_if<kSgd>("optim.sgd_momentum"),
     only_if<kSgd, kSgdMomentum>("optim.sgd_nesterov"),
 
-    only_if<kOrdinary>("train.label_smoothing"),
+    only_if<kOrdinary, kPredicts>("train.label_smoothing"),
     only_if<kBeforeSchedule>("train.gradient_accumulation_steps"),
     only_if<kProcesses>("train.rank_timeout"),
     only_if<kValidates>("train.eval_interval"),
@@ -248,6 +253,9 @@ constexpr EffectRule kRules[] = {
 
     only_if<kDistills>("distill.share"),
     only_if<kDistills>("distill.temperature"),
+
+    only_if<kEmbeds>("embedding.pooling"),
+    only_if<kEmbeds>("embedding.temperature"),
 };
 
 const EffectRule* rule_of(std::string_view path) {

@@ -245,6 +245,30 @@ void check_distill(const Config& config, schema::Problems& problems) {
   }
 }
 
+void check_embedding(const Config& config, schema::Problems& problems) {
+  const index batch = config.embedding.batch;
+  if (batch == 0) {
+    return;
+  }
+  const auto refuse = [&](const std::string& what) { problems.add(concat("embedding.batch is ", batch, ", ", what)); };
+  if (config.model.kind == ModelKind::encoder_decoder) {
+    refuse("expected 0 with model.kind = \"encoder_decoder\": vectors are made by GPT models");
+  }
+  if (config.preference.is_on() || config.distill.is_on()) {
+    refuse("expected 0 with preference.method or distill.file: a run has one goal");
+  }
+  if (!config.data.sources.empty()) {
+    refuse("expected 0 with data.sources (--replay): pairs of texts are not mixed with other texts");
+  }
+  if (!config.train.accumulation_schedule.empty()) {
+    refuse("expected 0 with train.accumulation_schedule: all steps have the same number of pairs");
+  }
+  const index rows = config.train.batch_size * config.train.gradient_accumulation_steps;
+  if (batch < 2 || batch % rows != 0) {
+    refuse(concat("expected 2 or more, and a multiple of the rows of a step, train.batch_size * train.gradient_accumulation_steps = ", rows));
+  }
+}
+
 void check_token_count(const Config& config, schema::Problems& problems) {
   const std::string unread = problem_with_accumulation(config.train);
   if (!unread.empty()) {
@@ -323,6 +347,7 @@ void validate(const Config& config) {
   check_chat(config.chat, problems);
   check_preference(config, problems);
   check_distill(config, problems);
+  check_embedding(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
         "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "

@@ -1,6 +1,7 @@
 #include "train/run/objectives/make_objective.h"
 
 #include "train/run/objectives/distilled.h"
+#include "train/run/objectives/embedding.h"
 #include "train/run/objectives/language.h"
 #include "train/run/objectives/preference.h"
 #include "train/run/objectives/teacher_reader.h"
@@ -39,6 +40,9 @@ std::unique_ptr<Objective> make_objective(const ObjectiveParts& run) {
   auto teacher = open_teacher(run);
   if (run.config.preference.is_on()) {
     return std::make_unique<PreferenceObjective>(run.model, run.config, run.data, run.state);
+  }
+  if (run.config.embedding.is_on()) {
+    return std::make_unique<EmbeddingObjective>(run.model, run.config, run.state);
   }
   if (teacher != nullptr) {
     return std::make_unique<DistilledObjective>(run.model, run.config.train.label_smoothing, ends_of(run.data), std::move(teacher));
