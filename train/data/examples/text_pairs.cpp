@@ -9,13 +9,14 @@
 #include "train/data/examples/read_examples.h"
 #include "train/system/json.h"
 #include "train/system/pipeline.h"
+#include "train/text/around_text.h"
 
 namespace dikkat {
 namespace {
 
 using PairJson = nlohmann::ordered_json;
 
-constexpr index kPairsOfATask = 64;
+constexpr index kTextPairsOfATask = 64;
 
 /// Returns the first of the keys that the object has; empty if it has none. Throws InputError if it has two.
 std::string_view key_among(const PairJson& object, std::span<const std::string_view> keys) {
@@ -76,22 +77,10 @@ TextPairCorpus read_text_pairs(std::span<const std::string> paths, FieldNames na
   return corpus;
 }
 
-std::vector<Token> encode_whole(const Tokenizer& tokenizer, std::string_view text) {
-  const TextTokens around = tokenizer.text_tokens();
-  std::vector<Token> tokens = tokenizer.encode(text);
-  if (around.before) {
-    tokens.insert(tokens.begin(), *around.before);
-  }
-  if (around.after) {
-    tokens.push_back(*around.after);
-  }
-  return tokens;
-}
-
 TextPairStore::TextPairStore(const TextPairCorpus& corpus, index first, index count, const Tokenizer& tokenizer, index window) {
   // Encode all pairs in parallel.
   std::vector<std::vector<std::vector<Token>>> encoded(static_cast<std::size_t>(count));
-  run_tasks(count, kPairsOfATask, [&](index i) {
+  run_tasks(count, kTextPairsOfATask, [&](index i) {
     const TextPair& pair = corpus.examples[static_cast<std::size_t>(first + i)];
     auto& texts = encoded[static_cast<std::size_t>(i)];
     const auto add = [&](const std::string& text) {

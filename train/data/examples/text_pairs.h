@@ -30,10 +30,6 @@ TextPair to_text_pair(const nlohmann::ordered_json& object);
 /// here.
 TextPairCorpus read_text_pairs(std::span<const std::string> paths, FieldNames names);
 
-/// Returns the tokens of a text that a model reads as a whole: Tokenizer::encode() of it, between text_tokens().before and .after. Throws
-/// EncodeError.
-std::vector<Token> encode_whole(const Tokenizer& tokenizer, std::string_view text);
-
 /// The tokens of pairs. Each pair has its anchor, its positive and its negatives, one after another. As Sequences, all tokens of each text
 /// are scored, so that fingerprints cover them. Texts that are longer than a window are cut at their end. A pair is left out if its sides
 /// are then equal, because nothing can be learned from it.

@@ -1,0 +1,73 @@
+#include "train/exchange/sentence_transformers.h"
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/system/file.h"
+#include "train/system/folder.h"
+#include "train/system/json.h"
+
+namespace dikkat {
+namespace {
+
+using VectorJson = nlohmann::ordered_json;
+
+constexpr const char* kPoolingFile = "1_Pooling/config.json";
+constexpr const char* kMean = "pooling_mode_mean_tokens";
+constexpr const char* kLast = "pooling_mode_lasttoken";
+
+void write_json(const std::filesystem::path& path, const VectorJson& object) { replace_file(path, object.dump(2) + '\n'); }
+
+}  // namespace
+
+void write_vector_files(const std::filesystem::path& folder, const VectorFiles& files) {
+  VectorJson modules = VectorJson::array();
+  const auto add = [&](const char* name, const char* path, const char* type) {
+    modules.push_back({{"idx", modules.size()}, {"name", name}, {"path", path}, {"type", concat("sentence_transformers.models.", type)}});
+  };
+  add("0", "", "Transformer");
+  add("1", "1_Pooling", "Pooling");
+  add("2", "2_Normalize", "Normalize");
+  const bool is_mean = files.pooling == Pooling::mean;
+  const VectorJson pooling = {{"word_embedding_dimension", files.width},
+                              {"pooling_mode_cls_token", false},
+                              {kMean, is_mean},
+                              {"pooling_mode_max_tokens", false},
+                              {"pooling_mode_mean_sqrt_len_tokens", false},
+                              {"pooling_mode_weightedmean_tokens", false},
+                              {kLast, !is_mean},
+                              {"include_prompt", true}};
+  make_folders(folder / "1_Pooling");
+  make_folders(folder / "2_Normalize");
+  write_json(folder / kPoolingFile, pooling);
+  write_json(folder / "sentence_bert_config.json", {{"max_seq_length", files.window}, {"do_lower_case", false}});
+  write_json(folder / "config_sentence_transformers.json",
+             {{"__version__", VectorJson::object()},
+              {"prompts", VectorJson::object()},
+              {"default_prompt_name", nullptr},
+              {"similarity_fn_name", "cosine"}});
+  write_json(folder / "modules.json", modules);
+}
+
+std::optional<Pooling> read_pooling(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kPoolingFile;
+  if (!is_there(file)) {
+    return std::nullopt;
+  }
+  const std::string name = file.string();
+  const nlohmann::json object = parse_json_object(read_bytes(file), name, "the settings of sentence-transformers' pooling");
+  const auto is_set = [&](const auto& entry) { return entry.value().is_boolean() && entry.value().template get<bool>(); };
+  std::optional<Pooling> found;
+  for (const auto& entry : object.items()) {
+    if (!entry.key().starts_with("pooling_mode_") || !is_set(entry)) {
+      continue;
+    }
+    require_input(!found && (entry.key() == kMean || entry.key() == kLast), name, ": ", entry.key(), " is true, expected only ", kMean,
+                  " or ", kLast, ": choose another pooling (--pooling)");
+    found = entry.key() == kMean ? Pooling::mean : Pooling::last;
+  }
+  require_input(found.has_value(), name, ": no pooling_mode is true, expected ", kMean, " or ", kLast);
+  return found;
+}
+
+}  // namespace dikkat

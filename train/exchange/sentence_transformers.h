@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "train/config/embedding_config.h"
+
+// The files with which sentence-transformers makes vectors of a Hugging Face folder: modules.json lists a transformer, a pooling and a
+// normalization.
+namespace dikkat {
+
+/// How the model of a folder makes vectors.
+struct VectorFiles {
+  Pooling pooling = Pooling::mean;
+  index width = 0;   // of a vector
+  index window = 0;  // the most tokens of a text
+};
+/// Writes the files into a folder that has a model.
+void write_vector_files(const std::filesystem::path& folder, const VectorFiles& files);
+
+/// Returns the pooling of a folder's files; nullopt if there are none. Throws InputError for damaged files, and for a pooling that dikkat
+/// does not have.
+std::optional<Pooling> read_pooling(const std::filesystem::path& folder);
+
+}  // namespace dikkat
