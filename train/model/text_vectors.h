@@ -8,17 +8,9 @@
 
 namespace dikkat {
 
-/// A text's place in a row of packed texts.
-struct VectorPlace {
-  index text = 0;   // its index
-  index begin = 0;  // its first position
-};
-/// Packs texts of these lengths, 1 or more, into a row so that the bits of a text's features depend on neither its place nor its neighbors.
-/// Attention goes through a row in blocks of 64 positions, and in panels of 16. So a text of at most 64 tokens lies in one block, a longer
-/// one begins with a block, and each has its own panels. Returns the places in the order of positions. `cols` gets the length of the row.
-std::vector<VectorPlace> place_texts(std::span<const index> lengths, index& cols);
-
 /// Computes vectors of texts with a trained model: pooled features, normalized to length 1. The bits of a vector depend only on its text.
+/// So each text begins a row of its own, because rotary angles have other bits at other positions, and texts of similar lengths share a
+/// pass, which leaves little padding.
 class TextVectors {
  public:
   /// Keeps a reference to the model.
@@ -26,14 +18,14 @@ class TextVectors {
 
   /// Returns the width of a vector.
   index width() const { return model_.config().n_embd; }
-  /// Returns the vectors of texts, (texts, C). Each text has 1 token or more, and fits into the model's context. Texts of about
-  /// kTokensAtOnce tokens share a pass of the model. Calls `progress` after each with the number of texts that are done.
+  /// Returns the vectors of texts, (texts, C). Each text has 1 token or more, and fits into the model's context. A pass of the model has at
+  /// most kTokensAtOnce positions, or one text. Calls `progress` after each with the number of texts that are done.
   std::vector<float> operator()(std::span<const std::vector<Token>> texts, const std::function<void(index done)>& progress = {});
 
   static constexpr index kTokensAtOnce = 2048;
 
  private:
-  void compute(std::span<const std::vector<Token>> texts, std::span<const index> some, float* vectors);
+  void compute(std::span<const std::vector<Token>> texts, std::span<const std::size_t> some, float* vectors);
 
   const Gpt& model_;
   Pooling pooling_;

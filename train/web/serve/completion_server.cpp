@@ -165,7 +165,8 @@ class CompletionServer::Parts {
          .answer = [this](HttpRequest&) { return json_response(tokenizer_info_json(models_.front())); }},
         {.method = "POST",
          .path = "/v1/embeddings",
-         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return embeddings(one); }); }},
+         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return embeddings(one); }); },
+         .is_listed = std::ranges::any_of(models_, [](const ServedModel& model) { return model.vectors != nullptr; })},
         {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
     };
     for (const ServedModel& model : models_) {

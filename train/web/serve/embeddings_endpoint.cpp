@@ -77,9 +77,13 @@ void cut_to_length_one(std::span<float> vector) {
 
 EmbeddingsRequest read_embeddings_request(std::string_view body, const std::vector<ServedModel>& models) {
   json object = parse_body(body);
+  const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
   EmbeddingsRequest request{.model = read_model(fields, names_of(models))};
   const ServedModel& model = model_named(models, request.model);
+  if (!model.vectors) {
+    throw ApiError(400, concat("the model ", request.model, " has no vectors of texts here"), "model", "embeddings_not_supported");
+  }
   require_names(object, {"input", "model", "encoding_format", "dimensions", "user"});
   // Read the form of the vectors.
   if (const json* const format = fields.find("encoding_format")) {
