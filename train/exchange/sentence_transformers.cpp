@@ -18,6 +18,15 @@ constexpr const char* kLast = "pooling_mode_lasttoken";
 
 void write_json(const std::filesystem::path& path, const VectorJson& object) { replace_file(path, object.dump(2) + '\n'); }
 
+/// Names the token that pads a batch in a file of the tokenizer, unless it names one.
+void add_pad(const std::filesystem::path& file, const std::string& pad) {
+  VectorJson object = VectorJson::parse(read_bytes(file));
+  if (!pad.empty() && find_value(object, "pad_token") == nullptr) {
+    object["pad_token"] = pad;
+    write_json(file, object);
+  }
+}
+
 }  // namespace
 
 void write_vector_files(const std::filesystem::path& folder, const VectorFiles& files) {
@@ -47,6 +56,8 @@ void write_vector_files(const std::filesystem::path& folder, const VectorFiles& 
               {"default_prompt_name", nullptr},
               {"similarity_fn_name", "cosine"}});
   write_json(folder / "modules.json", modules);
+  add_pad(folder / "tokenizer_config.json", files.pad);
+  add_pad(folder / "special_tokens_map.json", files.pad);
 }
 
 std::optional<Pooling> read_pooling(const std::filesystem::path& folder) {

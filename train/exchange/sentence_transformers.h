@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "train/config/embedding_config.h"
 
@@ -14,8 +15,9 @@ struct VectorFiles {
   Pooling pooling = Pooling::mean;
   index width = 0;   // of a vector
   index window = 0;  // the most tokens of a text
+  std::string pad{};  // the name of the token that pads a batch, if the tokenizer's files name none; empty: there is none
 };
-/// Writes the files into a folder that has a model.
+/// Writes the files into a folder that has a model and its tokenizer.
 void write_vector_files(const std::filesystem::path& folder, const VectorFiles& files);
 
 /// Returns the pooling of a folder's files; nullopt if there are none. Throws InputError for damaged files, and for a pooling that dikkat

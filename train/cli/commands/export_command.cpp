@@ -164,7 +164,12 @@ int export_command(const ExportArguments& arguments) {
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
   if (const EmbeddingConfig& embedding = trained.config.embedding; embedding.is_on()) {
-    model.vectors = {.pooling = embedding.pooling, .width = config.n_embd, .window = config.block_size};
+    const TextTokens around = trained.tokenizer->text_tokens();
+    const std::optional<Token> pad = around.eos ? around.eos : trained.tokenizer->separator();
+    model.vectors = {.pooling = embedding.pooling,
+                     .width = config.n_embd,
+                     .window = config.block_size,
+                     .pad = pad ? trained.tokenizer->decode(std::span(&*pad, 1)) : ""};
   }
   // Write the Modelfile first: a command that is killed before the GGUF file has its name can be repeated.
   Provisional modelfile(std::filesystem::path(arguments.out).replace_extension(".Modelfile"));
