@@ -56,7 +56,8 @@ void print_end(const Trainer& trainer) {
   }
   std::string best;
   if (state.best_step >= 0) {
-    const std::string accuracy = state.best_accuracy >= 0 ? fmt::format(" with accuracy {:.3f}", state.best_accuracy) : "";
+    const std::string accuracy =
+        state.best_accuracy >= 0 ? fmt::format(" with {} {:.3f}", trainer.objective().decided_by(), state.best_accuracy) : "";
     best = fmt::format("; best validation loss {:.4f}{} at step {}", state.best_val_loss, accuracy, state.best_step);
   }
   print_message(fmt::format("finished at step {}{}", state.step, best));

@@ -5,7 +5,6 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/support/temporary_folder.h"
 #include "tests/support/throws.h"

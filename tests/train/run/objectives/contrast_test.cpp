@@ -111,7 +111,7 @@ TEST(Retrieval, CountsEqualTextsOnceAndTiesAgainstTheModel) {
   const PairTexts repeated{.places = {0, 1, 0, 1, 0, 1}, .ids = {1, 2, 3, 4, 5, 4}};
   const Retrieval once = retrieve(repeated, at_angles({0, 20, 200, 10, 190, 10}));
   EXPECT_EQ(once.candidates, 2);
-  EXPECT_NEAR(once.mrr, (0.5 + 0.5 + 0.5) / 3, 1e-12);
+  EXPECT_NEAR(once.mrr, (0.5 + 1 + 0.5) / 3, 1e-12);
   const Retrieval collapsed = retrieve({.places = {0, 1, 0, 1, 0, 1}, .ids = {1, 2, 3, 4, 5, 6}}, at_angles({5, 5, 5, 5, 5, 5}));
   EXPECT_EQ(collapsed.recall_1, 0);
   EXPECT_NEAR(collapsed.mrr, 1.0 / 3, 1e-12);

@@ -32,15 +32,16 @@ struct EmbeddingRecorder : TrainingEvents {
   std::vector<EvaluationReport> evaluations;
 };
 
-/// Pairs of a word and the words that it stands for.
+/// Pairs of two words, and the numbers that they stand for.
 std::string riddles(index count) {
   const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by", "night"};
+  const std::vector<std::string> numbers = {"11", "27", "39", "44", "52", "68", "70", "86"};
   std::string lines;
   for (index i = 0; i < count; ++i) {
     const auto a = static_cast<std::size_t>(i % 8), b = static_cast<std::size_t>(i / 8 % 8);
-    nlohmann::json pair = {{"query", words[a] + " " + words[b]}, {"document", concat("so ", words[b], " is ", words[a], " ", i / 64)}};
+    nlohmann::json pair = {{"query", words[a] + " " + words[b]}, {"document", concat(numbers[b], " ", numbers[a], " ", i / 64)}};
     if (i % 3 == 0) {
-      pair["negatives"] = {"so " + words[a]};
+      pair["negatives"] = {numbers[a]};
     }
     lines += pair.dump() + "\n";
   }
@@ -128,7 +129,7 @@ Tensor uncached_loss(const LanguageModel& model, Pass& pass, const Batch& batch,
   const Tensor vectors = pooled / sqrt(sum(square(pooled), 1, true));
   const index pairs = batch.units, width = pooled.shape()[1];
   const Tensor sides = reshape(vectors, {pairs, 2, width});
-  const Tensor anchors = reshape(slice(sides, 1, 0, 1), {pairs, width}), positives = reshape(slice(sides, 1, 1, 2), {pairs, width});
+  const Tensor anchors = reshape(slice(sides, 1, 0, 1), {pairs, width}), positives = reshape(slice(sides, 1, 1, 1), {pairs, width});
   const Tensor scores = scale(matmul(anchors, transpose(positives, 0, 1)), 1 / config.temperature);
   std::vector<Token> own(static_cast<std::size_t>(pairs));
   std::iota(own.begin(), own.end(), 0);
@@ -195,8 +196,9 @@ TEST_F(Embeddings, HaveTheGradientThatIsNotCached) {
 TEST_F(Embeddings, AreLearned) {
   for (const index rank : {0, 2}) {
     Config c = config(rank);
-    c.train.max_steps = 60;
-    c.train.eval_interval = 30;
+    c.data.val_fraction = 0.3;
+    c.train.max_steps = 40;
+    c.train.eval_interval = 20;
     const EmbeddingRecorder events = train(c, concat("learned", rank));
     const EvaluationReport &first = events.evaluations.front(), &last = events.evaluations.back();
     EXPECT_EQ(last.decided_by, "mrr");
@@ -205,7 +207,8 @@ TEST_F(Embeddings, AreLearned) {
     EXPECT_LE(value_of(last.metrics, "mrr"), value_of(last.metrics, "recall_10") + 0.1);
     EXPECT_LT(last.val_loss, first.val_loss);
     EXPECT_LT(last.train_loss, first.train_loss);
-    EXPECT_EQ(value_of(events.steps.front().metrics, "pairs"), 24);
+    EXPECT_GE(value_of(events.steps.front().metrics, "pairs"), 18) << "rows of 3 or 4 pairs";
+    EXPECT_LE(value_of(events.steps.front().metrics, "pairs"), 24);
     EXPECT_GT(value_of(events.steps.back().metrics, "batch_accuracy"), value_of(events.steps.front().metrics, "batch_accuracy"));
   }
 }
