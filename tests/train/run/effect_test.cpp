@@ -54,6 +54,11 @@ class EffectOnBits : public ::testing::Test {
                      "\n";
     }
     write_file(folder / "preferences.jsonl", preferences);
+    std::string texts;
+    for (int i = 0; i < 12; ++i) {
+      texts += concat("{\"query\": \"go ", i, "\", \"document\": \"by ", i * i, " lamps\"}\n");
+    }
+    write_file(folder / "texts.jsonl", texts);
     write_file(folder / "tokens.bin", tokens);
     Config base = config();
     base.tokenizer = pieces();
@@ -250,6 +255,10 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
     c.preference.method = method;
     expect_equal_bits("preferences", c);
   }
+
+  c = tuned("texts.jsonl");
+  c.embedding.batch = 8;
+  expect_equal_bits("vectors", c);
 
   for (const schema::EffectRule& rule : schema::effect_rules()) {
     const std::string path(rule.key);
