@@ -16,7 +16,7 @@ std::vector<PlacedText> read_texts(const std::string& path, const std::string& c
   const FieldNames names{.columns = {"text=" + field}};
   const CorpusFile file = find_corpus_files({&path, 1}).front();
   std::vector<PlacedText> texts;
-  const bool has_objects = file.path == path && form_of(file, names).objects != ObjectForm::none;
+  const bool has_objects = path != kStandardInput && form_of(file, names).objects != ObjectForm::none;
   if (has_objects) {
     const auto add = [&](std::string_view, const FileObjects& objects) {
       const nlohmann::ordered_json object = objects.reader().object();

@@ -265,7 +265,8 @@ void check_embedding(const Config& config, schema::Problems& problems) {
   }
   const index rows = config.train.batch_size * config.train.gradient_accumulation_steps;
   if (batch < 2 || batch % rows != 0) {
-    refuse(concat("expected 2 or more, and a multiple of the rows of a step, train.batch_size * train.gradient_accumulation_steps = ", rows));
+    refuse(
+        concat("expected 2 or more, and a multiple of the rows of a step, train.batch_size * train.gradient_accumulation_steps = ", rows));
   }
 }
 

@@ -50,11 +50,10 @@ void write_vector_files(const std::filesystem::path& folder, const VectorFiles& 
   make_folders(folder / "2_Normalize");
   write_json(folder / kPoolingFile, pooling);
   write_json(folder / "sentence_bert_config.json", {{"max_seq_length", files.window}, {"do_lower_case", false}});
-  write_json(folder / "config_sentence_transformers.json",
-             {{"__version__", VectorJson::object()},
-              {"prompts", VectorJson::object()},
-              {"default_prompt_name", nullptr},
-              {"similarity_fn_name", "cosine"}});
+  write_json(folder / "config_sentence_transformers.json", {{"__version__", VectorJson::object()},
+                                                            {"prompts", VectorJson::object()},
+                                                            {"default_prompt_name", nullptr},
+                                                            {"similarity_fn_name", "cosine"}});
   write_json(folder / "modules.json", modules);
   add_pad(folder / "tokenizer_config.json", files.pad);
   add_pad(folder / "special_tokens_map.json", files.pad);

@@ -13,8 +13,8 @@ namespace dikkat {
 /// How the model of a folder makes vectors.
 struct VectorFiles {
   Pooling pooling = Pooling::mean;
-  index width = 0;   // of a vector
-  index window = 0;  // the most tokens of a text
+  index width = 0;    // of a vector
+  index window = 0;   // the most tokens of a text
   std::string pad{};  // the name of the token that pads a batch, if the tokenizer's files name none; empty: there is none
 };
 /// Writes the files into a folder that has a model and its tokenizer.

@@ -20,8 +20,20 @@ class Vectors : public ::testing::Test {
     here.train("base", {"tokenizer.kind=bpe", "tokenizer.vocab_size=300", "model.n_embd=32", "model.block_size=48", "train.max_steps=2"});
   }
   Words tune(const Words& more) const {
-    Words words = {"finetune", "base", "--objective", "embedding", "--full", "--out", "tuned", "--data", "pairs.jsonl", "--set",
-                   "data.val_fraction=0.25", "optim.learning_rate=1e-2", "optim.warmup_steps=0", "embedding.batch=16"};
+    Words words = {"finetune",
+                   "base",
+                   "--objective",
+                   "embedding",
+                   "--full",
+                   "--out",
+                   "tuned",
+                   "--data",
+                   "pairs.jsonl",
+                   "--set",
+                   "data.val_fraction=0.25",
+                   "optim.learning_rate=1e-2",
+                   "optim.warmup_steps=0",
+                   "embedding.batch=16"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -129,8 +141,10 @@ TEST_F(Vectors, RefuseBadInputAndWriteNothing) {
                             R"({"anchor": "b", "positive": "b"})"
                             "\n");
   here.write("once.csv", "query,document\na,b\na,b\na,b\n");
-  for (const auto& [file, parts] : {std::pair("equal.jsonl", Words{"equal.jsonl: line 1"}), std::pair("once.csv", Words{"once.csv", "3 pairs"})}) {
-    expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", file, "--out", "no", "--set", "data.val_fraction=0"}, parts);
+  for (const auto& [file, parts] :
+       {std::pair("equal.jsonl", Words{"equal.jsonl: line 1"}), std::pair("once.csv", Words{"once.csv", "3 pairs"})}) {
+    expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", file, "--out", "no", "--set", "data.val_fraction=0"},
+                   parts);
   }
   expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", "text.txt", "--out", "no"}, {"text.txt"});
   expect_refused(here, tune({"embedding.batch=15", "train.gradient_accumulation_steps=2"}), {"embedding.batch", "15", "2"});

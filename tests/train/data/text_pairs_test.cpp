@@ -32,17 +32,16 @@ class TextPairs : public ::testing::Test {
 };
 
 TEST_F(TextPairs, AreReadByTheirUsualNames) {
-  const TextPairCorpus lines = read("pairs.jsonl",
-                                    R"({"anchor": "a", "positive": "b"})"
-                                    "\n"
-                                    R"({"query": "c", "passage": "d", "negatives": ["e", "f"], "id": 7})"
-                                    "\n"
-                                    R"({"question": "g", "answer": "h", "hard_negatives": "i"})"
-                                    "\n"
-                                    R"({"sentence1": "j", "sentence2": "k", "negative": null})"
-                                    "\n"
-                                    R"({"anchor": "l", "document": "m"})"
-                                    "\n");
+  const TextPairCorpus lines = read("pairs.jsonl", R"({"anchor": "a", "positive": "b"})"
+                                                   "\n"
+                                                   R"({"query": "c", "passage": "d", "negatives": ["e", "f"], "id": 7})"
+                                                   "\n"
+                                                   R"({"question": "g", "answer": "h", "hard_negatives": "i"})"
+                                                   "\n"
+                                                   R"({"sentence1": "j", "sentence2": "k", "negative": null})"
+                                                   "\n"
+                                                   R"({"anchor": "l", "document": "m"})"
+                                                   "\n");
   std::vector<std::vector<std::string>> found;
   for (const TextPair& pair : lines.examples) {
     found.push_back({pair.anchor, pair.positive});
@@ -70,7 +69,8 @@ TEST_F(TextPairs, AreRefusedWithTheirPlace) {
   EXPECT_TRUE(names(refusal("a.jsonl", good + R"({"anchor": "a"})"), {"a.jsonl: line 2", "\"positive\"", "--columns"}));
   EXPECT_TRUE(names(refusal("a.jsonl", good + R"({"anchor": 7, "positive": "b"})"), {"line 2", "\"anchor\"", "7"}));
   EXPECT_TRUE(names(refusal("a.jsonl", good + R"({"anchor": " \n", "positive": "b"})"), {"line 2", "\"anchor\"", "empty"}));
-  EXPECT_TRUE(names(refusal("a.jsonl", good + R"({"query": "a", "question": "c", "positive": "b"})"), {"line 2", "\"query\"", "\"question\""}));
+  EXPECT_TRUE(
+      names(refusal("a.jsonl", good + R"({"query": "a", "question": "c", "positive": "b"})"), {"line 2", "\"query\"", "\"question\""}));
   EXPECT_TRUE(names(refusal("a.jsonl", good + R"({"anchor": "a", "positive": "b", "negatives": ["c", ""]})"), {"line 2", "\"negatives\""}));
   EXPECT_TRUE(names(refusal("a.jsonl", good + "[1]"), {"line 2", "object"}));
   EXPECT_TRUE(names(refusal("a.csv", "query,passage\na,b\nc,\n"), {"a.csv: row 3", "\"positive\""}));
@@ -79,15 +79,14 @@ TEST_F(TextPairs, AreRefusedWithTheirPlace) {
 }
 
 TEST_F(TextPairs, AreCutAndLeftOutIfTheirSidesAreEqual) {
-  const TextPairCorpus corpus = read("pairs.jsonl",
-                                     R"({"anchor": "abcd", "positive": "efghij", "negatives": ["kl"]})"
-                                     "\n"
-                                     R"({"anchor": "same", "positive": "same"})"
-                                     "\n"
-                                     R"({"anchor": "abcde1", "positive": "abcde2"})"
-                                     "\n"
-                                     R"({"anchor": "m", "positive": "n"})"
-                                     "\n");
+  const TextPairCorpus corpus = read("pairs.jsonl", R"({"anchor": "abcd", "positive": "efghij", "negatives": ["kl"]})"
+                                                    "\n"
+                                                    R"({"anchor": "same", "positive": "same"})"
+                                                    "\n"
+                                                    R"({"anchor": "abcde1", "positive": "abcde2"})"
+                                                    "\n"
+                                                    R"({"anchor": "m", "positive": "n"})"
+                                                    "\n");
   const ByteTokenizer tokenizer;
   const TextPairStore store(corpus, 0, 4, tokenizer, 5);
   EXPECT_EQ(store.pairs(), 2);

@@ -15,8 +15,8 @@
 #include "train/cli/terminal/text.h"
 #include "train/cli/vectors_of.h"
 #include "train/model/text_vectors.h"
-#include "train/system/format_numbers.h"
 #include "train/system/folder.h"
+#include "train/system/format_numbers.h"
 #include "train/text/around_text.h"
 
 namespace dikkat {
@@ -31,7 +31,8 @@ struct EmbedArguments {
 };
 
 /// Returns the tokens of each text. Throws InputError, which names the place, for a text that the model cannot read.
-std::vector<std::vector<Token>> tokens_to_embed(const EmbedArguments& a, const TrainedModel& trained, const std::vector<PlacedText>& texts) {
+std::vector<std::vector<Token>> tokens_to_embed(const EmbedArguments& a, const TrainedModel& trained,
+                                                const std::vector<PlacedText>& texts) {
   const auto context = static_cast<std::size_t>(trained.model->block_size());
   std::vector<std::vector<Token>> all;
   index cut = 0;
@@ -87,7 +88,7 @@ int embed_command(const EmbedArguments& a) {
   require_input(pooling || a.pooling.empty(), "--pooling is ", a.pooling, ", expected one of ", all_names<Pooling>());
   const TrainedModel trained = load_trained_model(a.model.source, a.model.options(), packing_named(a.weights));
   report_chosen_checkpoint(a.model, trained.origin);
-  const Pooling chosen = pooling.value_or(pooling_of(trained.origin));
+  const Pooling chosen = pooling ? *pooling : pooling_of(trained.origin);
   const std::vector<std::vector<Token>> texts = tokens_to_embed(a, trained, read_texts(a.file, a.column));
   // Compute the vectors.
   stop_in_order();
@@ -137,7 +138,8 @@ Vectors have length 1, so their products are cosines. NumPy searches:
 A run that was not trained for vectors (finetune --objective embedding) has vectors too, by the mean
 of its features, but they are a poor measure of similarity.)";
   const auto a = std::make_shared<EmbedArguments>();
-  Command command = program.add("embed", "Compute vectors of texts, for search and clustering", kExamples, [a] { return embed_command(*a); });
+  Command command =
+      program.add("embed", "Compute vectors of texts, for search and clustering", kExamples, [a] { return embed_command(*a); });
   add_model(command, a->model);
   command.text("FILE", a->file, "", "Texts: lines, a column of a .csv or .tsv table, or a field of .jsonl; - is standard input, by lines")
       .required();

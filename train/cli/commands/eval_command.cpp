@@ -299,8 +299,8 @@ std::optional<EvalResult> measure_losses(const EvalRequest& request, const Train
     sets.push_back({.of = loss_fingerprint_of(*part.text, tokenizer), .share = part.share});
   }
   const double bits = embeds || !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
-                      : parts.size() == 1      ? all.bits_per_byte(parts.front().text->size().predicted_bytes)
-                                               : mean_bits_per_byte(all.loss, parts);
+                      : parts.size() == 1                ? all.bits_per_byte(parts.front().text->size().predicted_bytes)
+                                                         : mean_bits_per_byte(all.loss, parts);
   return EvalResult{.parts = std::move(losses), .mean = all, .bits_per_byte = bits, .scored = scorer.fingerprint(combined(sets))};
 }
 

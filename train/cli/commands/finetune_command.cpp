@@ -87,9 +87,9 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
                                  run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
                                  config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
-  print_message(for_terminal(config.embedding.is_on() ? concat("next: dikkat embed ", run, " texts.txt --out vectors.npy")
+  print_message(for_terminal(config.embedding.is_on()           ? concat("next: dikkat embed ", run, " texts.txt --out vectors.npy")
                              : trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
-                                                              : concat("next: dikkat sample ", run, " --prompt \"...\"")));
+                                                                : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
 
 /// Returns whether the run will learn preferences: by its data, unless the user has chosen a method.

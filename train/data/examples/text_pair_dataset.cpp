@@ -27,8 +27,8 @@ TextPairDataset::TextPairDataset(const TextPairCorpus& corpus, index first, inde
                             options.window_key, "), and ", cut == 1 ? "is" : "are", " cut at the end"));
   }
   if (const index equal = store_.equal(); equal > 0) {
-    notes_.push_back(concat(numbered(equal, " pair"), equal == 1 ? " is" : " are",
-                            " left out, because both sides are equal; the first is ", store_.first_equal()));
+    notes_.push_back(concat(numbered(equal, " pair"), equal == 1 ? " is" : " are", " left out, because both sides are equal; the first is ",
+                            store_.first_equal()));
   }
 }
 

@@ -45,9 +45,7 @@ const TextPairSamples::Row& TextPairSamples::row(index sample) const {
   return rows_[static_cast<std::size_t>(sample)];
 }
 
-double TextPairSamples::padding() const {
-  return 1 - static_cast<double>(store_.tokens()) / static_cast<double>(count() * longest_.cols);
-}
+double TextPairSamples::padding() const { return 1 - static_cast<double>(store_.tokens()) / static_cast<double>(count() * longest_.cols); }
 
 RowLengths TextPairSamples::lengths(index sample) const {
   return {.cols = round_up(row(sample).tokens, kRowGrain), .packed = true, .texts = row(sample).texts};

@@ -90,8 +90,8 @@ std::unique_ptr<OpenedSource> open_text_pairs(const Config& config, const DataCo
 
 LoadedText evaluation_of_text_pairs(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
   const TextPairCorpus corpus = read_text_pairs(paths, config.data.names());
-  auto data = std::make_unique<TextPairDataset>(corpus, 0, static_cast<index>(corpus.examples.size()), tokenizer,
-                                                text_pair_options(config, ""));
+  auto data =
+      std::make_unique<TextPairDataset>(corpus, 0, static_cast<index>(corpus.examples.size()), tokenizer, text_pair_options(config, ""));
   require_input(data->evaluation() != nullptr, "both sides of each pair of ", paths.front(), " are equal, such as ",
                 data->pairs().first_equal(), ", expected different texts");
   LoadedText text{.notes = data->notes(), .documents = corpus.documents};

@@ -127,7 +127,8 @@ index TextPairStore::tokens_of(index pair) const {
 }
 
 index TextPairStore::bytes() const {
-  return tokens() * static_cast<index>(sizeof(Token)) + (std::ssize(begins_) + std::ssize(first_texts_)) * static_cast<index>(sizeof(index));
+  return tokens() * static_cast<index>(sizeof(Token)) +
+         (std::ssize(begins_) + std::ssize(first_texts_)) * static_cast<index>(sizeof(index));
 }
 
 void TextPairStore::read(index sequence, Token* inputs, Token* targets, float* weights) const {

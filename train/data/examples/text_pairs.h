@@ -48,8 +48,8 @@ class TextPairStore : public Sequences {
 
   index tokens() const { return std::ssize(tokens_); }
   index bytes() const;
-  index cut() const { return cut_; }                            // number of texts that were cut
-  index equal() const { return equal_; }                        // number of pairs whose sides are equal
+  index cut() const { return cut_; }                               // number of texts that were cut
+  index equal() const { return equal_; }                           // number of pairs whose sides are equal
   const std::string& first_equal() const { return where_equal_; }  // the place of the first of them
 
   index count() const override { return std::ssize(begins_) - 1; }

@@ -49,8 +49,8 @@ class Compared {
  public:
   Compared(const PairTexts& texts, std::span<const float> pooled)
       : width(texts.count() == 0 ? 0 : std::ssize(pooled) / texts.count()), vectors_(pooled.begin(), pooled.end()) {
-    require(texts.count() > 0 && width > 0 && std::ssize(pooled) == texts.count() * width && texts.places[0] == 0, "contrast: ",
-            pooled.size(), " features of ", texts.count(), " texts, expected C for each, and an anchor first");
+    require(texts.count() > 0 && width > 0 && std::ssize(pooled) == texts.count() * width && texts.places[0] == 0,
+            "contrast: ", pooled.size(), " features of ", texts.count(), " texts, expected C for each, and an anchor first");
     // List anchors and candidates: all positives, then all negatives.
     std::vector<index> negatives;
     for (index i = 0; i < texts.count(); ++i) {

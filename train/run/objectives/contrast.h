@@ -6,8 +6,9 @@
 
 #include "train/data/samples/batch.h"
 
-// The loss of vectors as a function of pooled features: InfoNCE (van den Oord et al. 2018, arXiv 1807.03748), as MultipleNegativesRankingLoss
-// of sentence-transformers computes it. a is the vector of a pair's anchor, and p that of its positive; all vectors have length 1.
+// The loss of vectors as a function of pooled features: InfoNCE (van den Oord et al. 2018, arXiv 1807.03748), as
+// MultipleNegativesRankingLoss of sentence-transformers computes it. a is the vector of a pair's anchor, and p that of its positive; all
+// vectors have length 1.
 //
 //   loss of a pair = -log(exp(a . p / t) / sum over candidates c of exp(a . c / t))
 //
@@ -17,7 +18,7 @@ namespace dikkat {
 
 /// The texts of some pairs: of each pair its anchor, its positive and its negatives, one after another.
 struct PairTexts {
-  std::vector<index> places{};  // of each text in its pair: 0 for an anchor, 1 for a positive, 2 and more for negatives
+  std::vector<index> places{};      // of each text in its pair: 0 for an anchor, 1 for a positive, 2 and more for negatives
   std::vector<std::int64_t> ids{};  // hashes of the texts' tokens: equal texts have equal ids
 
   index count() const { return std::ssize(places); }
@@ -33,8 +34,8 @@ struct PairLosses {
   std::vector<char> right{};     // whether a pair's positive is more similar to the anchor than all other candidates
 };
 
-/// Computes the loss of each pair. `pooled` is (texts, C), of any length but 0. `slopes`, of the same shape or empty, gets the derivatives of
-/// the mean loss with respect to `pooled`. Sums are added in f64, in a fixed order.
+/// Computes the loss of each pair. `pooled` is (texts, C), of any length but 0. `slopes`, of the same shape or empty, gets the derivatives
+/// of the mean loss with respect to `pooled`. Sums are added in f64, in a fixed order.
 PairLosses contrast(const PairTexts& texts, std::span<const float> pooled, double temperature, std::span<float> slopes = {});
 
 /// The results of a search for each anchor's positive among all positives and negatives. A text that occurs several times is one candidate.

@@ -46,9 +46,9 @@ class EmbeddingObjective : public Objective {
   const TrainingState& state_;
   Ranks* ranks_ = nullptr;  // null: a single process
   Tape caching_{Recording::off};
-  std::vector<Batch> step_;   // this rank's micro-batches of the step
-  bool is_cached_ = false;    // the members below belong to step_
-  PairTexts texts_;           // of all micro-batches of the step, on all ranks
+  std::vector<Batch> step_;             // this rank's micro-batches of the step
+  bool is_cached_ = false;              // the members below belong to step_
+  PairTexts texts_;                     // of all micro-batches of the step, on all ranks
   std::vector<float> pooled_, slopes_;  // (texts, C): their features, and the derivatives of the loss
   PairLosses losses_;
   std::vector<index> first_text_, first_pair_;  // of each of this rank's micro-batches, in texts_

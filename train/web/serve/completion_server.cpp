@@ -153,10 +153,16 @@ class CompletionServer::Parts {
         {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
         {.method = "POST",
          .path = "/v1/completions",
-         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::completions); }); }},
+         .answer =
+             [this](HttpRequest& request) {
+               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::completions); });
+             }},
         {.method = "POST",
          .path = "/v1/chat/completions",
-         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::chat); }); }},
+         .answer =
+             [this](HttpRequest& request) {
+               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::chat); });
+             }},
         text_route("/tokenize", tokenize_json),
         text_route("/detokenize", detokenize_json),
         text_route("/apply-template", apply_template_json),

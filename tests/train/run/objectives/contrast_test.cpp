@@ -125,7 +125,8 @@ TEST(PairTexts, TellTextsByTheirTokens) {
   Batch batch;
   batch.reshape(1, {.cols = 8, .packed = true, .texts = 4});
   batch.inputs = {5, 6, 5, 6, 6, 5, 5, 0};
-  batch.texts = {{.begin = 0, .length = 2}, {.begin = 2, .length = 2, .place = 1}, {.begin = 4, .length = 2}, {.begin = 6, .length = 1, .place = 1}};
+  batch.texts = {
+      {.begin = 0, .length = 2}, {.begin = 2, .length = 2, .place = 1}, {.begin = 4, .length = 2}, {.begin = 6, .length = 1, .place = 1}};
   PairTexts texts;
   texts.add(batch);
   EXPECT_EQ(texts.pairs(), 2);

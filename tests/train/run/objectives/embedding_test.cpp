@@ -9,9 +9,9 @@
 #include "autograd/base/parallel.h"
 #include "autograd/ops/arrange.h"
 #include "autograd/ops/basic.h"
+#include "autograd/ops/indexing.h"
 #include "autograd/ops/loss.h"
 #include "autograd/ops/matmul.h"
-#include "autograd/ops/indexing.h"
 #include "tests/support/throws.h"
 #include "tests/train/run/tiny_run.h"
 #include "train/data/examples/text_pair_dataset.h"
@@ -248,7 +248,8 @@ TEST_F(Embeddings, RefuseWhatTheyCannotLearn) {
   EXPECT_TRUE(names(refusal(c), {"once.jsonl", "3 pairs"}));
   c.data.corpus = {(folder / "mixed.jsonl").string()};
   const Trainer mixed = Trainer::plan(c);
-  EXPECT_TRUE(std::ranges::any_of(mixed.data().notes, [](const std::string& note) { return names(note, {"1 pair", "mixed.jsonl: line 2"}); }));
+  EXPECT_TRUE(
+      std::ranges::any_of(mixed.data().notes, [](const std::string& note) { return names(note, {"1 pair", "mixed.jsonl: line 2"}); }));
   c.data.corpus = {(folder / "text.txt").string()};
   EXPECT_TRUE(names(refusal(c), {"text.txt"}));
   // The configuration.
@@ -259,7 +260,8 @@ TEST_F(Embeddings, RefuseWhatTheyCannotLearn) {
   };
   EXPECT_TRUE(names(problem([](Config& one) { one.embedding.batch = 25; }), {"embedding.batch", "25", "6"}));
   EXPECT_TRUE(names(problem([](Config& one) { one.embedding.temperature = 0; }), {"embedding.temperature"}));
-  EXPECT_TRUE(names(problem([](Config& one) { one.train.accumulation_schedule = {"0:1", "4:3"}; }), {"embedding.batch", "accumulation_schedule"}));
+  EXPECT_TRUE(
+      names(problem([](Config& one) { one.train.accumulation_schedule = {"0:1", "4:3"}; }), {"embedding.batch", "accumulation_schedule"}));
   EXPECT_TRUE(names(problem([](Config& one) { one.preference.method = PreferenceMethod::dpo; }), {"embedding.batch", "preference.method"}));
 }
 

@@ -72,7 +72,8 @@ TEST(EmbeddingsOfServer, AreThoseOfTheModelInBothEncodings) {
 
 TEST(EmbeddingsOfServer, AreCutToTheLengthOne) {
   const RunningServer server(with_vectors());
-  const auto cut = server.answer("/v1/embeddings", {{"input", "hello"}, {"dimensions", 5}})["data"][0]["embedding"].get<std::vector<double>>();
+  const auto cut =
+      server.answer("/v1/embeddings", {{"input", "hello"}, {"dimensions", 5}})["data"][0]["embedding"].get<std::vector<double>>();
   const std::vector<float> whole = vector_of("hello");
   ASSERT_EQ(cut.size(), 5U);
   double squares = 0, expected = 0;
@@ -94,7 +95,8 @@ TEST(EmbeddingsOfServer, RefuseBadRequests) {
   };
   using testing::names;
   EXPECT_TRUE(names(refusal(json::object()), {"input: "}));
-  for (const json& input : {json(7), json::object(), json::array(), json::array({"a", 7}), json::array({json::array({1}), "a"}), json::array({true})}) {
+  for (const json& input :
+       {json(7), json::object(), json::array(), json::array({"a", 7}), json::array({json::array({1}), "a"}), json::array({true})}) {
     EXPECT_TRUE(names(refusal({{"input", input}}), {"input: "})) << input;
   }
   EXPECT_TRUE(names(refusal({{"input", {"a", ""}}}), {"input: ", "input[1]", "empty"}));
