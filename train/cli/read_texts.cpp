@@ -13,18 +13,19 @@ namespace dikkat {
 
 std::vector<PlacedText> read_texts(const std::string& path, const std::string& column) {
   const std::string field = column.empty() ? "text" : column;
-  const FieldNames names{.columns = {"text=" + field}};
+  const FieldNames of_table{.text = field, .columns = {concat(field, '=', field)}};
   const CorpusFile file = find_corpus_files({&path, 1}).front();
   std::vector<PlacedText> texts;
-  const bool has_objects = path != kStandardInput && form_of(file, names).objects != ObjectForm::none;
-  if (has_objects) {
+  const ObjectForm form = path == kStandardInput ? ObjectForm::none : form_of(file, of_table).objects;
+  if (form != ObjectForm::none) {
     const auto add = [&](std::string_view, const FileObjects& objects) {
       const nlohmann::ordered_json object = objects.reader().object();
-      const auto* const text = object.is_object() ? find_value(object, "text") : nullptr;
+      const auto* const text = object.is_object() ? find_value(object, field) : nullptr;
       require_input(text != nullptr && text->is_string(), text == nullptr ? "has no field " : "has another value than a text in ", field,
                     ", expected one with a text: name it with --column");
       texts.push_back({.text = text->get<std::string>(), .place = objects.place()});
     };
+    const FieldNames names = form == ObjectForm::table ? of_table : FieldNames{.text = field};
     for_objects({&path, 1}, names, "texts in lines, in a column of a table, or in objects of JSONL", add);
   } else {
     require_input(column.empty(), "--column is ", column, ", but ", file.name, " has no columns: it is read line by line");

@@ -59,25 +59,23 @@ void write_vector_files(const std::filesystem::path& folder, const VectorFiles& 
   add_pad(folder / "special_tokens_map.json", files.pad);
 }
 
-std::optional<Pooling> read_pooling(const std::filesystem::path& folder) {
+Pooling read_pooling(const std::filesystem::path& folder, std::vector<std::string>& notes) {
   const std::filesystem::path file = folder / kPoolingFile;
   if (!is_there(file)) {
-    return std::nullopt;
+    return Pooling::mean;
   }
-  const std::string name = file.string();
-  const nlohmann::json object = parse_json_object(read_bytes(file), name, "the settings of sentence-transformers' pooling");
-  const auto is_set = [&](const auto& entry) { return entry.value().is_boolean() && entry.value().template get<bool>(); };
-  std::optional<Pooling> found;
-  for (const auto& entry : object.items()) {
-    if (!entry.key().starts_with("pooling_mode_") || !is_set(entry)) {
-      continue;
+  const nlohmann::json object =
+      parse_json_object(read_bytes(file), file.string(), "the settings of sentence-transformers' pooling");
+  std::vector<std::string> modes;
+  for (const auto& [key, value] : object.items()) {
+    if (key.starts_with("pooling_mode_") && value == true) {
+      modes.push_back(key);
     }
-    require_input(!found && (entry.key() == kMean || entry.key() == kLast), name, ": ", entry.key(), " is true, expected only ", kMean,
-                  " or ", kLast, ": choose another pooling (--pooling)");
-    found = entry.key() == kMean ? Pooling::mean : Pooling::last;
   }
-  require_input(found.has_value(), name, ": no pooling_mode is true, expected ", kMean, " or ", kLast);
-  return found;
+  if (modes != std::vector<std::string>{kMean} && modes != std::vector<std::string>{kLast}) {
+    notes.push_back(concat(file.string(), " asks for another pooling than ", kMean, " or ", kLast, ": vectors are the mean here"));
+  }
+  return modes == std::vector<std::string>{kLast} ? Pooling::last : Pooling::mean;
 }
 
 }  // namespace dikkat

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config/embedding_config.h"
 
@@ -20,8 +20,8 @@ struct VectorFiles {
 /// Writes the files into a folder that has a model and its tokenizer.
 void write_vector_files(const std::filesystem::path& folder, const VectorFiles& files);
 
-/// Returns the pooling of a folder's files; nullopt if there are none. Throws InputError for damaged files, and for a pooling that dikkat
-/// does not have.
-std::optional<Pooling> read_pooling(const std::filesystem::path& folder);
+/// Returns the pooling of a folder's files; the mean if there are none. Adds a note if they ask for one that dikkat does not have. Throws
+/// InputError for a damaged file.
+Pooling read_pooling(const std::filesystem::path& folder, std::vector<std::string>& notes);
 
 }  // namespace dikkat

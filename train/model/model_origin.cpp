@@ -6,6 +6,7 @@
 #include "train/config/resolve.h"
 #include "train/exchange/formats/convert.h"
 #include "train/exchange/other_layouts.h"
+#include "train/exchange/sentence_transformers.h"
 #include "train/model/adapters.h"
 #include "train/model/finite_weights.h"
 #include "train/model/language_model.h"
@@ -43,6 +44,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   static_cast<AnswerSampling&>(config_.chat) = this->files()->sampling();
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
+  config_.embedding.pooling = read_pooling(this->files()->path(), notes_);
   config_.tokenizer.kind = tokenizer->kind();
   if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
     config_.data.window = kUsualWindow;  // memory for activations grows with the window

@@ -13,7 +13,6 @@
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
-#include "train/cli/vectors_of.h"
 #include "train/model/text_vectors.h"
 #include "train/system/folder.h"
 #include "train/system/format_numbers.h"
@@ -88,7 +87,7 @@ int embed_command(const EmbedArguments& a) {
   require_input(pooling || a.pooling.empty(), "--pooling is ", a.pooling, ", expected one of ", all_names<Pooling>());
   const TrainedModel trained = load_trained_model(a.model.source, a.model.options(), packing_named(a.weights));
   report_chosen_checkpoint(a.model, trained.origin);
-  const Pooling chosen = pooling ? *pooling : pooling_of(trained.origin);
+  const Pooling chosen = pooling.value_or(trained.config.embedding.pooling);
   const std::vector<std::vector<Token>> texts = tokens_to_embed(a, trained, read_texts(a.file, a.column));
   // Compute the vectors.
   stop_in_order();

@@ -15,7 +15,6 @@
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
-#include "train/cli/vectors_of.h"
 #include "train/model/adapted_model.h"
 #include "train/model/text_vectors.h"
 #include "train/run/build_info.h"
@@ -125,7 +124,7 @@ ServedModel served_model(const ServeArguments& arguments, const std::string& nam
                          const Tokenizer& tokenizer) {
   ServedModel model{
       .gpt = gpt, .tokenizer = tokenizer, .name = name, .fingerprint = fingerprint_of(origin), .created = seconds_since_1970()};
-  model.vectors = [compute = std::make_shared<TextVectors>(gpt, pooling_of(origin))](std::span<const std::vector<Token>> texts) {
+  model.vectors = [compute = std::make_shared<TextVectors>(gpt, origin.config().embedding.pooling)](std::span<const std::vector<Token>> texts) {
     return (*compute)(texts);
   };
   try {

@@ -109,26 +109,19 @@ TextPairStore::TextPairStore(const TextPairCorpus& corpus, index first, index co
     }
     cut_ += cut;
     for (const std::vector<Token>& text : texts) {
-      tokens_.insert(tokens_.end(), text.begin(), text.end());
-      begins_.push_back(std::ssize(tokens_));
+      texts_.append(text);
     }
     first_texts_.push_back(this->count());
     texts = {};
   }
 }
 
-std::span<const Token> TextPairStore::text(index text) const {
-  const index begin = begins_[static_cast<std::size_t>(text)], end = begins_[static_cast<std::size_t>(text) + 1];
-  return std::span(tokens_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-}
-
 index TextPairStore::tokens_of(index pair) const {
-  return begins_[static_cast<std::size_t>(first_text(pair + 1))] - begins_[static_cast<std::size_t>(first_text(pair))];
-}
-
-index TextPairStore::bytes() const {
-  return tokens() * static_cast<index>(sizeof(Token)) +
-         (std::ssize(begins_) + std::ssize(first_texts_)) * static_cast<index>(sizeof(index));
+  index tokens = 0;
+  for (index text = first_text(pair); text < first_text(pair + 1); ++text) {
+    tokens += texts_.length(text);
+  }
+  return tokens;
 }
 
 void TextPairStore::read(index sequence, Token* inputs, Token* targets, float* weights) const {

@@ -9,7 +9,7 @@
 
 #include "train/config/data_config.h"
 #include "train/data/examples/example_corpus.h"
-#include "train/data/samples/packed_samples.h"
+#include "train/data/samples/read_texts.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
@@ -42,24 +42,23 @@ class TextPairStore : public Sequences {
   index pairs() const { return std::ssize(first_texts_) - 1; }
   /// Returns the texts of a pair: first_text(pair) up to first_text(pair + 1), which is not included.
   index first_text(index pair) const { return first_texts_[static_cast<std::size_t>(pair)]; }
-  std::span<const Token> text(index text) const;
+  std::span<const Token> text(index text) const { return texts_.text(text); }
   /// Returns the number of tokens of a pair's texts.
   index tokens_of(index pair) const;
 
-  index tokens() const { return std::ssize(tokens_); }
-  index bytes() const;
+  index tokens() const { return texts_.tokens(); }
+  index bytes() const { return texts_.bytes() + std::ssize(first_texts_) * static_cast<index>(sizeof(index)); }
   index cut() const { return cut_; }                               // number of texts that were cut
   index equal() const { return equal_; }                           // number of pairs whose sides are equal
   const std::string& first_equal() const { return where_equal_; }  // the place of the first of them
 
-  index count() const override { return std::ssize(begins_) - 1; }
-  index length(index sequence) const override { return std::ssize(text(sequence)); }
+  index count() const override { return texts_.count(); }
+  index length(index sequence) const override { return texts_.length(sequence); }
   double target_weight(index sequence) const override { return static_cast<double>(length(sequence)); }
   void read(index sequence, Token* inputs, Token* targets, float* weights) const override;
 
  private:
-  std::vector<Token> tokens_;
-  std::vector<index> begins_ = {0};       // the first token of each text, and the number of all
+  ReadTextStore texts_;
   std::vector<index> first_texts_ = {0};  // the first text of each pair, and the number of all
   index cut_ = 0, equal_ = 0;
   std::string where_equal_;
