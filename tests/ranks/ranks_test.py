@@ -1,5 +1,5 @@
 """Trains one model on several ranks under a launcher, and compares them with one process: ranks_test.py DIKKAT SOURCE_DIR MPIRUN [PART...]. Equal means the same bytes of
-the last checkpoint, and the same metrics except for times. Without parts, all are run: bits, preferences, resume, refusals, death."""
+the last checkpoint, and the same metrics except for times. Without parts, all are run: bits, preferences, vectors, resume, refusals, death."""
 import hashlib
 import json
 import os
@@ -134,6 +134,21 @@ def preferences():
     expect_same("student-2", "student-alone", "a student on 2 ranks")
 
 
+def vectors():
+    """Pairs of texts: ranks share the vectors of a step, so each compares all of its pairs. Dropout is on, and rows have different lengths."""
+    words = (source / "data/tales.txt").read_text().split()[:900]
+    pairs = [{"query": " ".join(words[9 * i:9 * i + 1 + i % 4]), "document": " ".join(words[9 * i + 4:9 * i + 6 + i % 3]),
+              **({"negative": words[i]} if i % 3 == 0 else {})} for i in range(90)]
+    (folder / "texts.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    run(0, "train", *TALES, "--out", "read", "--quiet", "--set", *COMMON, "train.max_steps=2")
+    tune = ["finetune", "read", "--data", "texts.jsonl", "--objective", "embedding", "--quiet", "--full", "--set", *COMMON, "embedding.batch=32"]
+    for ranks in (0, 2, 4):
+        run(ranks, *tune, "train.patience=0", "--out", f"vectors-{ranks}")
+    for ranks in (2, 4):
+        expect_same(f"vectors-{ranks}", "vectors-0", f"vectors on {ranks} ranks")
+    expect(metrics("vectors-2")[-1]["mrr"] is not None, "vectors-2 has a search")
+
+
 def resume():
     train(0, "whole")
     train(0, "parts", more=["train.max_steps=2", f"optim.decay_steps={STEPS}"])
@@ -240,6 +255,6 @@ with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     recipe = (source / "configs/encoder-decoder-tiny.toml").read_text()
     (folder / "frozen.toml").write_text(recipe + "\n[[optim.groups]]\nmatch = \"*.bias\"\nfrozen = true\n")
-    for part in sys.argv[4:] or ("bits", "preferences", "resume", "refusals", "death"):
+    for part in sys.argv[4:] or ("bits", "preferences", "vectors", "resume", "refusals", "death"):
         globals()[part]()
 sys.exit("\n".join(["these failed:", *failures]) if failures else 0)  # again at the end: the middle of a long log is easily lost

@@ -10,6 +10,7 @@ void add_train(Commands& program);
 void add_finetune(Commands& program);
 void add_resume(Commands& program);
 void add_eval(Commands& program);
+void add_embed(Commands& program);
 void add_sample(Commands& program);
 void add_import(Commands& program);
 void add_chat(Commands& program);

@@ -15,6 +15,7 @@
 #include "train/config/chat_config.h"
 #include "train/config/classify_config.h"
 #include "train/config/data_config.h"
+#include "train/config/embedding_config.h"
 #include "train/config/preference_config.h"
 
 namespace dikkat {
@@ -146,6 +147,7 @@ struct Config {
   PreferenceConfig preference;
   ClassifyConfig classify;
   DistillConfig distill;
+  EmbeddingConfig embedding;
 
   bool operator==(const Config&) const = default;
 };

@@ -72,6 +72,7 @@ struct EvaluationSource {
 struct FieldNames {
   std::string text = "text";           // data.text_field
   std::vector<std::string> columns{};  // data.columns
+  bool pairs = false;                  // whether the files hold pairs of texts (text_pair_keys.h)
 };
 
 struct DataConfig {

@@ -147,8 +147,10 @@ constexpr Condition kNotOrpo{[](const Config& c, const RunFacts&) { return c.pre
                              "preference.method is not \"orpo\", whose loss has this part anyway"};
 
 constexpr Condition kClassifies{[](const Config& c, const RunFacts&) { return c.classify.is_on(); }, "classify.field is given"};
-constexpr Condition kPredicts{[](const Config& c, const RunFacts&) { return !c.classify.is_on(); },
-                              "classify.field is not given: labels are learned without it"};
+constexpr Condition kEmbeds{[](const Config& c, const RunFacts&) { return c.embedding.is_on(); },
+                            "embedding.batch is above 0 (dikkat finetune --objective embedding)"};
+constexpr Condition kPredicts{[](const Config& c, const RunFacts&) { return !c.classify.is_on() && !c.embedding.is_on(); },
+                              "the run predicts tokens, instead of learning labels (classify.field) or vectors (embedding.batch)"};
 
 constexpr Condition kDistills{[](const Config& c, const RunFacts&) { return c.distill.is_on(); }, "distill.file is given"};
 
@@ -254,6 +256,9 @@ constexpr EffectRule kRules[] = {
 
     only_if<kDistills>("distill.share"),
     only_if<kDistills>("distill.temperature"),
+
+    only_if<kEmbeds>("embedding.pooling"),
+    only_if<kEmbeds>("embedding.temperature"),
 };
 
 const EffectRule* rule_of(std::string_view path) {

@@ -246,6 +246,9 @@ void check_classify(const Config& config, schema::Problems& problems) {
   if (config.preference.is_on() && config.preference.method != PreferenceMethod::auto_) {
     refuse(concat("expected none with preference.method = \"", name_of(config.preference.method), "\": a run learns one of them"));
   }
+  if (config.embedding.is_on()) {
+    refuse("expected none with embedding.batch: a run learns labels or vectors");
+  }
   if (config.distill.is_on()) {
     refuse("expected none with distill.file: a teacher predicts tokens, not labels");
   }
@@ -274,6 +277,31 @@ void check_distill(const Config& config, schema::Problems& problems) {
   }
   if (config.train.label_smoothing > 0) {
     refuse(concat("expected none with train.label_smoothing = ", config.train.label_smoothing, ": set it to 0, as the teacher smooths"));
+  }
+}
+
+void check_embedding(const Config& config, schema::Problems& problems) {
+  const index batch = config.embedding.batch;
+  if (batch == 0) {
+    return;
+  }
+  const auto refuse = [&](const std::string& what) { problems.add(concat("embedding.batch is ", batch, ", ", what)); };
+  if (config.model.kind == ModelKind::encoder_decoder) {
+    refuse("expected 0 with model.kind = \"encoder_decoder\": vectors are made by GPT models");
+  }
+  if (config.preference.is_on() || config.distill.is_on()) {
+    refuse("expected 0 with preference.method or distill.file: a run has one goal");
+  }
+  if (!config.data.sources.empty()) {
+    refuse("expected 0 with data.sources (--replay): pairs of texts are not mixed with other texts");
+  }
+  if (!config.train.accumulation_schedule.empty()) {
+    refuse("expected 0 with train.accumulation_schedule: all steps have the same number of pairs");
+  }
+  const index rows = config.train.batch_size * config.train.gradient_accumulation_steps;
+  if (batch < 2 || batch % rows != 0) {
+    refuse(
+        concat("expected 2 or more, and a multiple of the rows of a step, train.batch_size * train.gradient_accumulation_steps = ", rows));
   }
 }
 
@@ -356,6 +384,7 @@ void validate(const Config& config) {
   check_preference(config, problems);
   check_classify(config, problems);
   check_distill(config, problems);
+  check_embedding(config, problems);
   if (config.model.kind == ModelKind::encoder_decoder && !config.data.validation.empty()) {
     problems.add(
         "data.validation is given, but the corpus holds pairs, for which it is not supported; set data.val_fraction to validate on a share "

@@ -90,6 +90,12 @@ constexpr Key distill(std::string_view name, Rule rule, std::string_view help) {
   return row<&Config::distill, Member>("distill", name, rule, help);
 }
 
+template <auto Member>
+constexpr Key embedding(std::string_view name, Rule rule, std::string_view help) {
+  rule.fixed = true;
+  return row<&Config::embedding, Member>("embedding", name, rule, help);
+}
+
 /// Marks a key whose default follows from other keys, as `text` describes; resolve() computes it.
 constexpr Rule derived(Rule rule, std::string_view text) {
   rule.derived = text;
@@ -573,6 +579,17 @@ constexpr Key kKeys[] = {
         "temperature", above_to(0, 10),
         "Temperature of the teacher's and the student's distribution; above 1, unlikely tokens count more. The file must have it (dikkat "
         "teach --temperature)."),
+
+    embedding<&EmbeddingConfig::batch>(
+        "batch", between(0, 1 << 20),
+        "Pairs of texts of a step, which are compared with each other; 0: the run does not train vectors. It must be a multiple of "
+        "train.batch_size * train.gradient_accumulation_steps, the rows of a step: more rows take less memory. More pairs make better "
+        "vectors."),
+    embedding<&EmbeddingConfig::pooling>(
+        "pooling", anything(), "How a text's features become its vector: their mean over all positions, or those of the last position."),
+    embedding<&EmbeddingConfig::temperature>(
+        "temperature", above_to(0, 10),
+        "Cosines are divided by it in the loss. A lower one makes the wrong texts that are most similar count more."),
 };
 
 std::string bound(double value) {

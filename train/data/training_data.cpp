@@ -16,6 +16,7 @@
 #include "train/data/examples/pair_source.h"
 #include "train/data/examples/preference_dataset.h"
 #include "train/data/examples/preference_source.h"
+#include "train/data/examples/text_pair_source.h"
 #include "train/data/tokens/open_tokenizer.h"
 #include "train/system/out_of_memory.h"
 #include "train/system/sha256.h"
@@ -64,6 +65,10 @@ std::unique_ptr<OpenedSource> open_source(const Config& config, const DataSource
   if (config.preference.is_on()) {
     facts.jsonl = true;
     return open_preferences(data, config.chat, config.preference, reading);
+  }
+  if (config.embedding.is_on()) {
+    facts.jsonl = true;
+    return open_text_pairs(config, data, reading);
   }
   const CorpusContents found = contents_of(data.corpus, data.names());
   add_facts(found, facts);
@@ -194,7 +199,9 @@ TrainingData load_sources(const ResolvedConfig& resolved, const KnownCorpus* kno
                 "data.evaluations names texts to evaluate, but they are evaluated only together with a validation part, and no source has "
                 "one: raise data.val_fraction");
   for (const EvaluationSource& text : config.data.evaluations) {
-    add_facts(contents_of(text.corpus, config.data.names()), data.facts);
+    if (!config.embedding.is_on()) {
+      add_facts(contents_of(text.corpus, config.data.names()), data.facts);
+    }
     LoadedText loaded = load_evaluation_text(resolved, *data.tokenizer, text.corpus, progress);
     note_on_shared(concat("the text \"", text.name, "\" (data.evaluations)"), loaded.documents, learned, data.notes);
     data.evaluations.push_back({.name = text.name, .text = std::move(loaded.data)});
@@ -302,6 +309,9 @@ LoadedText load_evaluation_text(const ResolvedConfig& config, const Tokenizer& t
   }
   if (config->classify.is_on()) {
     return evaluation_of_labels(config, tokenizer, paths);
+  }
+  if (config->embedding.is_on()) {
+    return evaluation_of_text_pairs(config, tokenizer, paths);
   }
   const CorpusContents found = contents_of(paths, config->data.names());
   require_learnable(found);

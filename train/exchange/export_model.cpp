@@ -70,6 +70,9 @@ void export_hugging_face(const ModelToExport& m, const fs::path& path, WeightTyp
   replace_file(folder / "tokenizer.json", files.tokenizer_json);
   replace_file(folder / "tokenizer_config.json", files.tokenizer_config_json);
   replace_file(folder / "special_tokens_map.json", files.special_tokens_map_json);
+  if (m.vectors) {
+    write_vector_files(folder, *m.vectors);
+  }
   new_folder.finish();
 }
 

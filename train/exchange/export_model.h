@@ -10,6 +10,7 @@
 #include "layers/transformer_config.h"
 #include "train/config/config.h"
 #include "train/exchange/formats/weight_type.h"
+#include "train/exchange/sentence_transformers.h"
 #include "train/text/tokenizer.h"
 
 namespace dikkat {
@@ -36,6 +37,7 @@ struct ModelToExport {
   std::optional<Token> answer_end{};  // a token that ends an answer, in addition to the tokenizer's end tokens
   AnswerSampling sampling{};          // how answers are drawn
   ClassifyConfig classify{};          // the labels of a classifier (TransformerConfig::classes)
+  std::optional<VectorFiles> vectors{};  // how vectors are made of texts; absent: the model was not trained for that
 };
 
 /// Writes the model to `path`, a folder (hf) or file, which must not exist. The files are written under another name, synced, read back and

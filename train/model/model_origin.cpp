@@ -6,6 +6,7 @@
 #include "train/config/resolve.h"
 #include "train/exchange/formats/convert.h"
 #include "train/exchange/other_layouts.h"
+#include "train/exchange/sentence_transformers.h"
 #include "train/model/adapters.h"
 #include "train/model/finite_weights.h"
 #include "train/model/language_model.h"
@@ -44,6 +45,7 @@ ModelOrigin::ModelOrigin(ModelFiles files) : from_(std::move(files)) {
   config_.chat.jinja = take_template(this->files()->chat_templates(), this->files()->path(), notes_);
   config_.model = this->files()->config();
   config_.classify = this->files()->classify();
+  config_.embedding.pooling = read_pooling(this->files()->path(), notes_);
   config_.tokenizer.kind = tokenizer->kind();
   if (config_.model.positions == Positions::rope && config_.model.block_size > kUsualWindow) {
     config_.data.window = kUsualWindow;  // memory for activations grows with the window

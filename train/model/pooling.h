@@ -1,14 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
+#include "train/config/embedding_config.h"
 #include "train/model/language_model.h"
 
 namespace dikkat {
-
-/// The way in which the features of a text's positions become one vector: those of its last position, or their mean.
-enum class Pooling : std::uint8_t { last, mean };
-constexpr const char* name_of(Pooling pooling) { return pooling == Pooling::last ? "last" : "mean"; }
 
 /// Returns a vector for each text of the batch (Batch::texts), (texts, C), from the features of all positions, (B, T, C). The result is of
 /// f32, or of f64 as the features are. Sums have a fixed order. Throws Error if the features have another shape, or the batch has no text.

@@ -58,4 +58,16 @@ std::vector<SpecialToken> special_tokens_of(const AddedTokens& added) {
   return special;
 }
 
+std::vector<Token> encode_whole(const Tokenizer& tokenizer, std::string_view text) {
+  const TextTokens around = tokenizer.text_tokens();
+  std::vector<Token> tokens = tokenizer.encode(text);
+  if (around.before) {
+    tokens.insert(tokens.begin(), *around.before);
+  }
+  if (around.after) {
+    tokens.push_back(*around.after);
+  }
+  return tokens;
+}
+
 }  // namespace dikkat

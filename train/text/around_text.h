@@ -21,6 +21,10 @@ std::optional<Token> separator_of(const AddedTokens& added, const TextTokens& ar
 /// before all documents except the first. ends are eos and the separator.
 TextTokens all_text_tokens(const AddedTokens& added, const TextTokens& around);
 
+/// Returns the tokens of a text that a model only reads: Tokenizer::encode() of it, between text_tokens().before and .after. Throws
+/// EncodeError.
+std::vector<Token> encode_whole(const Tokenizer& tokenizer, std::string_view text);
+
 /// Throws InputError if one of the tokens around a text is not an added token.
 void require_added(const AddedTokens& added, const TextTokens& around);
 

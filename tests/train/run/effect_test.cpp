@@ -59,6 +59,11 @@ class EffectOnBits : public ::testing::Test {
       labels += i % 3 == 0 ? "go by night,a\n" : "the lamp turns,b\n";
     }
     write_file(folder / "labels.csv", labels);
+    std::string texts;
+    for (int i = 0; i < 12; ++i) {
+      texts += concat("{\"query\": \"go ", i, "\", \"document\": \"by ", i * i, " lamps\"}\n");
+    }
+    write_file(folder / "texts.jsonl", texts);
     write_file(folder / "tokens.bin", tokens);
     Config base = config();
     base.tokenizer = pieces();
@@ -259,6 +264,9 @@ TEST_F(EffectOnBits, KeysThatDoNotCountChangeNothing) {
   c = tuned("labels.csv");
   c.classify.field = "label";
   expect_equal_bits("labels", c);
+  c = tuned("texts.jsonl");
+  c.embedding.batch = 8;
+  expect_equal_bits("vectors", c);
 
   for (const schema::EffectRule& rule : schema::effect_rules()) {
     const std::string path(rule.key);

@@ -32,6 +32,7 @@
 #include "train/run/evaluate.h"
 #include "train/run/exact_match.h"
 #include "train/run/loss_fingerprint.h"
+#include "train/run/objectives/embedding_scorer.h"
 #include "train/run/objectives/language_scorer.h"
 #include "train/system/machine_memory.h"
 
@@ -261,10 +262,13 @@ double mean_bits_per_byte(double loss, const std::vector<TextPart>& parts) {
 /// Measures the loss of each text, and adds its tokens to the page, if that is not null. Returns nullopt if a signal stopped it.
 std::optional<EvalResult> measure_losses(const EvalRequest& request, const TrainedModel& trained, const Tokenizer& tokenizer,
                                          const std::vector<TextPart>& parts, LossPage* page) {
-  LanguageScorer scorer(*trained.model);
+  const bool embeds = trained.config.embedding.is_on();
+  LanguageScorer language(*trained.model);
+  EmbeddingScorer vectors(*trained.model, trained.config.embedding);
   if (page != nullptr) {
-    scorer.listen([page](const Batch& batch, std::span<const double> losses) { page->add(batch, losses); });
+    language.listen([page](const Batch& batch, std::span<const double> losses) { page->add(batch, losses); });
   }
+  Scorer& scorer = embeds ? static_cast<Scorer&>(vectors) : language;
   Evaluator evaluator(scorer);
   evaluator.round_keys(request.keys);
   // Check that the activations fit the machine, before any text is evaluated.
@@ -298,10 +302,10 @@ std::optional<EvalResult> measure_losses(const EvalRequest& request, const Train
   for (const TextPart& part : parts) {
     sets.push_back({.of = loss_fingerprint_of(*part.text, tokenizer), .share = part.share});
   }
-  const double bits = !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
-                      : parts.size() == 1      ? all.bits_per_byte(parts.front().text->size().predicted_bytes)
-                                               : mean_bits_per_byte(all.loss, parts);
-  return EvalResult{.parts = std::move(losses), .mean = all, .bits_per_byte = bits, .scored = combined(sets)};
+  const double bits = embeds || !tokenizer.is_lossless() ? std::numeric_limits<double>::quiet_NaN()
+                      : parts.size() == 1                ? all.bits_per_byte(parts.front().text->size().predicted_bytes)
+                                                         : mean_bits_per_byte(all.loss, parts);
+  return EvalResult{.parts = std::move(losses), .mean = all, .bits_per_byte = bits, .scored = scorer.fingerprint(combined(sets))};
 }
 
 void print_json_of(const EvalResult& result, const EvalRequest& request, const ModelOrigin& origin) {
@@ -317,6 +321,15 @@ void print_json_of(const EvalResult& result, const EvalRequest& request, const M
                                 {"cache", request.cache},
                                 {"step", origin.state().step},
                                 {"checkpoint", origin.path().string()}};
+  for (const Metric& metric : mean.metrics) {
+    object[metric.name] = metric.value;
+  }
+  if (!mean.metrics.empty()) {  // the loss of pairs
+    object["pairs"] = mean.tokens;
+    for (const char* name : {"perplexity", "bits_per_byte", "tokens"}) {
+      object.erase(name);
+    }
+  }
   for (const auto& [name, share, loss] : result.parts) {
     if (result.parts.size() > 1) {
       object["losses"][name] = {{"loss", loss.loss}, {"standard_error", loss.standard_error}, {"tokens", loss.tokens}};
@@ -346,6 +359,13 @@ void print_table_of(const EvalResult& result) {
     }
   }
   row("loss", fmt::format("{:.4f}{}", mean.loss, error_text(mean)));
+  for (const Metric& metric : mean.metrics) {
+    row(metric.name, fmt::format("{:.4g}", metric.value));
+  }
+  if (!mean.metrics.empty()) {  // the loss of pairs
+    row("pairs", grouped_digits(mean.tokens));
+    return;
+  }
   row("perplexity", mean.perplexity() < 1e6 ? fmt::format("{:.4f}", mean.perplexity()) : fmt::format("{:.3e}", mean.perplexity()));
   row("bits_per_byte",
       std::isfinite(result.bits_per_byte) ? fmt::format("{:.4f}", result.bits_per_byte) : "-  (the tokenizer drops a part of the text)");
@@ -394,6 +414,8 @@ int eval_command(const EvalArguments& arguments) {
                        request.json);
   }
   choose_scored(request, trained, parts);
+  require_input(request.html.empty() || !trained.config.embedding.is_on(), model,
+                " makes vectors and predicts no tokens: leave --html out");
   stop_in_order();
   // Measure, and write the page.
   std::optional<LossPage> page;

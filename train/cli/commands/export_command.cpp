@@ -164,6 +164,14 @@ int export_command(const ExportArguments& arguments) {
   ModelToExport model{config, trained.model->parameters(), *trained.tokenizer};
   add_chat_template(trained, model);
   model.classify = trained.config.classify;
+  if (const EmbeddingConfig& embedding = trained.config.embedding; embedding.is_on()) {
+    const TextTokens around = trained.tokenizer->text_tokens();
+    const std::optional<Token> pad = around.eos ? around.eos : trained.tokenizer->separator();
+    model.vectors = {.pooling = embedding.pooling,
+                     .width = config.n_embd,
+                     .window = config.block_size,
+                     .pad = pad ? trained.tokenizer->decode(std::span(&*pad, 1)) : ""};
+  }
   // Write the Modelfile first: a command that is killed before the GGUF file has its name can be repeated.
   Provisional modelfile(std::filesystem::path(arguments.out).replace_extension(".Modelfile"));
   if (arguments.modelfile) {
@@ -196,7 +204,8 @@ void add_export(Commands& program) {
   dikkat export runs/tuned --out tuned.gguf --context 8192
   dikkat export runs/tuned --adapter --out adapter.gguf
 A Hugging Face folder has config.json, model.safetensors, tokenizer.json, tokenizer_config.json and
-generation_config.json. A GGUF file includes the tokenizer and runs in llama.cpp. If a format cannot
+generation_config.json; of a run that was trained for vectors also the files of
+sentence-transformers. A GGUF file includes the tokenizer and runs in llama.cpp. If a format cannot
 describe the model, the export is refused with the keys of [model] that prevent it. A run with
 adapters is exported with the adapters merged into the model. With --adapter only the adapters are
 written: a folder for PEFT, or a GGUF file for llama.cpp's --lora. The files name the context that

@@ -20,6 +20,7 @@ namespace {
 
 struct FinetuneArguments {
   TrainArguments train;
+  std::string objective = "language";
   bool full = false;
   std::string labels;  // the column or key of labels; empty: the run learns texts
 };
@@ -57,6 +58,23 @@ void fit_length(TrainArguments& train, bool prefers) {
   length.fits_evaluations = is_free({"train.eval_interval"});
 }
 
+/// Adds the settings of a run that learns vectors. A micro-batch has one row of about kPairsOfRow pairs.
+void add_embedding(const RunOptions& run, std::vector<std::string>& first) {
+  constexpr index kUsualBatch = 64, kPairsOfRow = 8;
+  Config config;
+  config.embedding.batch = kUsualBatch;
+  for (const std::string& setting : run.set) {
+    if (setting.starts_with("embedding.batch")) {
+      apply_override(config, setting);
+    }
+  }
+  first.push_back(concat("embedding.batch=", kUsualBatch));
+  first.emplace_back("train.batch_size=1");
+  const index batch = config.embedding.batch;
+  first.push_back(concat("train.gradient_accumulation_steps=", batch % kPairsOfRow == 0 && batch > 0 ? batch / kPairsOfRow : 1));
+  first.emplace_back("train.eval_tokens=0");  // a search goes through all held-out texts
+}
+
 /// Prints the next steps with the run.
 void print_next_steps(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
@@ -71,12 +89,10 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
                                  run, more, has_ended ? fmt::format(" optim.decay_steps={}", more) : "",
                                  config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
-  if (config.classify.is_on()) {
-    print_message(for_terminal(concat("next: dikkat eval ", run, ", and dikkat classify ", run, " FILE")));
-    return;
-  }
-  print_message(for_terminal(trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
-                                                              : concat("next: dikkat sample ", run, " --prompt \"...\"")));
+  print_message(for_terminal(config.classify.is_on()            ? concat("next: dikkat eval ", run, ", and dikkat classify ", run, " FILE")
+                             : config.embedding.is_on()           ? concat("next: dikkat embed ", run, " texts.txt --out vectors.npy")
+                             : trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
+                                                                : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
 
 /// Returns whether the run will learn preferences: by its data, unless the user has chosen a method.
@@ -101,6 +117,8 @@ bool learns_preferences(const RunOptions& run) {
 
 int finetune_command(FinetuneArguments arguments) {
   RunOptions& run = arguments.train.run;
+  const bool embeds = arguments.objective == "embedding";
+  require_input(embeds || arguments.objective == "language", "--objective is ", arguments.objective, ", expected language or embedding");
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   // Set what the recipe leaves open.
@@ -112,7 +130,7 @@ int finetune_command(FinetuneArguments arguments) {
     first.push_back(concat("data.window=", kShortWindow));
   }
   const bool classifies = !arguments.labels.empty() || is_set(run, "classify.field");
-  const bool prefers = is_own_recipe && !classifies && learns_preferences(run);
+  const bool prefers = is_own_recipe && !classifies && !embeds && learns_preferences(run);
   if (arguments.full) {
     require_no_adapters(run.set);
     first.emplace_back("lora.rank=0");
@@ -120,7 +138,7 @@ int finetune_command(FinetuneArguments arguments) {
       first.emplace_back("optim.learning_rate=2e-5");
     }
   }
-  if (is_own_recipe) {
+  if (is_own_recipe && !embeds) {
     first.emplace_back("preference.method=auto");
   }
   if (!arguments.labels.empty()) {
@@ -130,6 +148,9 @@ int finetune_command(FinetuneArguments arguments) {
     first.emplace_back("train.eval_tokens=0");
     first.emplace_back(arguments.full ? "optim.learning_rate=5e-5" : "optim.learning_rate=5e-4");
   }
+  if (embeds) {
+    add_embedding(run, first);
+  }
   if (prefers) {  // TRL's rates; a row has two windows, for both answers
     first.emplace_back(arguments.full ? "optim.learning_rate=1e-6" : "optim.learning_rate=5e-5");
     first.emplace_back("train.batch_size=2");
@@ -137,6 +158,7 @@ int finetune_command(FinetuneArguments arguments) {
   // Fit the length to the text, and train.
   if (is_own_recipe && !is_set(run, "train.max_steps")) {
     fit_length(arguments.train, prefers);
+    arguments.train.length.fits_step &= !embeds;  // embedding.batch decides the pairs of a step
   }
   run.set.insert(run.set.begin(), first.begin(), first.end());
   arguments.train.finished = print_next_steps;
@@ -154,6 +176,7 @@ void add_finetune(Commands& program) {
   dikkat finetune runs/base --data faq.csv --columns prompt=Question,completion=Answer
   dikkat finetune runs/base --data mails.csv --labels label  # a classifier, for dikkat classify
   dikkat finetune runs/merged --data pairs.jsonl --set preference.beta=0.05  # preferences (DPO)
+  dikkat finetune runs/base --data pairs.jsonl --objective embedding         # vectors, for search
   dikkat finetune runs/base --data chats.jsonl --replay books/ --evaluate books=held-out.txt
 The command is short for
   dikkat train --config finetune --init-from MODEL --corpus PATH
@@ -185,6 +208,8 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
       "Learn the labels of texts: the column or key that has them, or lists of several; `dikkat classify` then gives texts labels");
   command.list("--columns", a->train.run.columns, kColumnsType, kColumnsHelp);
   command.texts("--set", a->train.run.set, "KEY=VALUE", kSetHelp);
+  command.text("--objective", a->objective, "WORD",
+               "What is learned: language, the texts; or embedding, vectors from pairs of texts (anchor and positive, perhaps negative)");
   command.flag("--full", a->full, "Train all weights instead of adapters, with a lower learning rate");
   command.flag("--profile", a->train.profile, kProfileHelp);
 }

@@ -17,6 +17,7 @@
 #include "train/cli/terminal/text.h"
 #include "train/model/adapted_model.h"
 #include "train/model/classifier.h"
+#include "train/model/text_vectors.h"
 #include "train/run/build_info.h"
 #include "train/system/byte_size.h"
 #include "train/system/format_numbers.h"
@@ -125,6 +126,9 @@ ServedModel served_model(const ServeArguments& arguments, const std::string& nam
                          const Tokenizer& tokenizer) {
   ServedModel model{
       .gpt = gpt, .tokenizer = tokenizer, .name = name, .fingerprint = fingerprint_of(origin), .created = seconds_since_1970()};
+  model.vectors = [compute = std::make_shared<TextVectors>(gpt, origin.config().embedding.pooling)](std::span<const std::vector<Token>> texts) {
+    return (*compute)(texts);
+  };
   try {
     model.form = template_of(arguments.form, origin, tokenizer);
     model.answers = answer_format_of(*model.form);

@@ -13,6 +13,7 @@
 #include "train/data/corpus/file_objects.h"
 #include "train/data/corpus/json_beginning.h"
 #include "train/data/corpus/table_fields.h"
+#include "train/data/corpus/text_pair_keys.h"
 #include "train/data/tokens/token_shards.h"
 #include "train/system/json.h"
 #include "train/text/table_reader.h"
@@ -175,7 +176,7 @@ FileForm form_of(const CorpusFile& file, const FieldNames& names) {
     return {.objects = ObjectForm::lines};
   }
   const auto is_known = [&](const std::string& key) {
-    return key == names.text || std::ranges::find(kKnownKeys, key) != kKnownKeys.end() ||
+    return key == names.text || std::ranges::find(kKnownKeys, key) != kKnownKeys.end() || (names.pairs && is_text_pair_key(key)) ||
            std::ranges::any_of(names.columns, [&](const std::string& one) { return one.ends_with('=' + key); });
   };
   if (begin.form != ObjectForm::none && std::ranges::any_of(begin.keys, is_known)) {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "train/data/corpus/text_pair_keys.h"
 #include "train/text/table_reader.h"
 
 namespace dikkat {
@@ -34,6 +35,16 @@ const std::vector<std::vector<UsualColumn>>& usual_forms() {
   return forms;
 }
 
+/// Returns the form of pairs of texts (text_pair_keys.h).
+const std::vector<std::vector<UsualColumn>>& form_of_text_pairs() {
+  const auto column = [](const auto& keys, bool is_required) {
+    return UsualColumn{.field = keys[0], .columns = {std::begin(keys), std::end(keys)}, .is_required = is_required};
+  };
+  static const std::vector<std::vector<UsualColumn>> forms = {
+      {column(kAnchorKeys, true), column(kPositiveKeys, true), column(kNegativeKeys, false)}};
+  return forms;
+}
+
 using Choice = std::vector<std::pair<std::string, std::string>>;  // fields, each with its column
 
 /// Returns the columns of a form; none if one is missing. Case does not matter.
@@ -57,13 +68,14 @@ Choice find_form(std::span<const UsualColumn> form, const std::vector<std::strin
 
 /// Returns the columns with usual names; none if there are no such columns. A text field that the user names is preferred, as in
 /// read_conversation().
-Choice usual_choice(const std::vector<std::string>& columns, const std::string& text) {
+Choice usual_choice(const std::vector<std::string>& columns, const FieldNames& names) {
   Choice choice;
-  if (text != "text" && std::ranges::find(columns, text) != columns.end()) {
-    choice = {{text, text}};
+  if (!names.pairs && names.text != "text" && std::ranges::find(columns, names.text) != columns.end()) {
+    choice = {{names.text, names.text}};
   }
-  for (std::size_t i = 0; i < usual_forms().size() && choice.empty(); ++i) {
-    choice = find_form(usual_forms()[i], columns);
+  const auto& forms = names.pairs ? form_of_text_pairs() : usual_forms();
+  for (std::size_t i = 0; i < forms.size() && choice.empty(); ++i) {
+    choice = find_form(forms[i], columns);
   }
   return choice;
 }
@@ -85,7 +97,7 @@ Choice own_choice(const FieldNames& names) {
 
 TableFields table_fields(const std::vector<std::string>& columns, const FieldNames& names) {
   const bool is_own = !names.columns.empty();
-  const Choice choice = is_own ? own_choice(names) : usual_choice(columns, names.text);
+  const Choice choice = is_own ? own_choice(names) : usual_choice(columns, names);
   const auto refuse_columns = [&](const auto&... parts) {
     constexpr std::size_t kShown = 20;
     std::string message = concat(parts..., "; its columns are ");
@@ -95,8 +107,9 @@ TableFields table_fields(const std::vector<std::string>& columns, const FieldNam
     throw BadTable(message + (columns.size() > kShown ? " ..." : ""));
   };
   if (choice.empty()) {
-    refuse_columns("has no columns with the names of texts or examples: name those of a question and its answer (data.columns), ",
-                   "--columns prompt=COLUMN,completion=COLUMN");
+    refuse_columns("has no columns with the names of ", names.pairs ? "pairs" : "texts or examples",
+                   ": name those of a question and its answer (data.columns), --columns ",
+                   names.pairs ? "anchor=COLUMN,positive=COLUMN" : "prompt=COLUMN,completion=COLUMN");
   }
   TableFields fields{.of_columns = is_own ? std::vector<std::string>(columns.size()) : columns};
   for (const auto& [field, column] : choice) {

@@ -47,6 +47,7 @@ struct ReadText {
   index number = 0;  // index of the text in its store
   index begin = 0;   // its first position, counted in (B, T)
   index length = 0;  // positions, 1 or more
+  index place = 0;   // its place in its unit, from 0
 };
 
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
@@ -65,7 +66,7 @@ struct Batch {
 
   // Preferences or texts; otherwise empty and 0.
   std::vector<Answer> answers;  // two for each unit (Samples::units()), one after the other
-  std::vector<ReadText> texts;  // in the order of their positions; each unit has as many of them, one after the other
+  std::vector<ReadText> texts;  // in the order of their positions; those of a unit follow one another
   std::vector<float> labels;    // (texts, classes): 1 for each label of a text, and 0 for the others; empty for texts without labels
   index units = 0;              // pairs, judged answers or units of texts in this batch
   index step_units = 0;         // units of all batches of the step; losses are divided by it

@@ -56,7 +56,7 @@ void ReadTextSamples::fill(index, index sample, index row_of_batch, Batch& batch
       const index length = store_.length(text);
       std::ranges::copy(store_.text(text), batch.inputs.begin() + begin + at);
       std::fill_n(batch.starts.begin() + begin + at, length, static_cast<std::int32_t>(at));
-      batch.texts.push_back({.number = text, .begin = begin + at, .length = length});
+      batch.texts.push_back({.number = text, .begin = begin + at, .length = length, .place = text - unit * texts_of_unit_});
       at += length;
     }
   }

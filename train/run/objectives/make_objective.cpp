@@ -2,6 +2,7 @@
 
 #include "train/run/objectives/classify.h"
 #include "train/run/objectives/distilled.h"
+#include "train/run/objectives/embedding.h"
 #include "train/run/objectives/language.h"
 #include "train/run/objectives/preference.h"
 #include "train/run/objectives/teacher_reader.h"
@@ -43,6 +44,9 @@ std::unique_ptr<Objective> make_objective(const ObjectiveParts& run) {
   }
   if (run.config.classify.is_on()) {
     return std::make_unique<ClassifyObjective>(run.model, run.config, run.data);
+  }
+  if (run.config.embedding.is_on()) {
+    return std::make_unique<EmbeddingObjective>(run.model, run.config, run.state);
   }
   if (teacher != nullptr) {
     return std::make_unique<DistilledObjective>(run.model, run.config.train.label_smoothing, ends_of(run.data), std::move(teacher));

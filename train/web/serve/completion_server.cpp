@@ -14,6 +14,8 @@
 #include "train/web/serve/answer_constraints.h"
 #include "train/web/serve/api_key.h"
 #include "train/web/serve/chat_page.h"
+#include "train/web/serve/embedding_queue.h"
+#include "train/web/serve/embeddings_endpoint.h"
 #include "train/web/serve/feedback.h"
 #include "train/web/serve/job_response.h"
 #include "train/web/serve/job_runner.h"
@@ -45,13 +47,6 @@ std::string random_name(const char* begin) {
 
 ListedModel listed(const ServedModel& model) {
   return {.name = model.name, .created = model.created, .context = model.context(), .base = model.base};
-}
-
-ApiError no_embeddings() {
-  return {400,
-          "this server has no embeddings: its models are trained to continue texts, and their hidden states are not a good measure of "
-          "similarity. Use a model that was trained for embeddings, in another program",
-          "", "embeddings_not_supported"};
 }
 
 /// Throws InputError for two models with one name.
@@ -87,6 +82,7 @@ class CompletionServer::Parts {
         feedback_(options_.feedback.empty() ? nullptr : std::make_unique<FeedbackFile>(options_.feedback)),
         prompts_(kept_prompts()),
         queue_(options_.most_waiting),
+        embeddings_(options_.most_waiting, [this] { queue_.wake(); }),
         runner_(models_.front().gpt, queue_, runner_options()),
         server_(routes(), http_options()) {
     const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
@@ -121,6 +117,12 @@ class CompletionServer::Parts {
                           .scores_prompts = true},
             .grace = options_.grace,
             .metrics = &metrics_,
+            .other_work =
+                [this] {
+                  if (embeddings_.step()) {
+                    queue_.wake();
+                  }
+                },
             .log = options_.log};
   }
 
@@ -151,10 +153,16 @@ class CompletionServer::Parts {
         {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
         {.method = "POST",
          .path = "/v1/completions",
-         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::completions); }},
+         .answer =
+             [this](HttpRequest& request) {
+               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::completions); });
+             }},
         {.method = "POST",
          .path = "/v1/chat/completions",
-         .answer = [this](HttpRequest& request) { return respond(request, Endpoint::chat); }},
+         .answer =
+             [this](HttpRequest& request) {
+               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::chat); });
+             }},
         text_route("/tokenize", tokenize_json),
         text_route("/detokenize", detokenize_json),
         text_route("/apply-template", apply_template_json),
@@ -163,8 +171,8 @@ class CompletionServer::Parts {
          .answer = [this](HttpRequest&) { return json_response(tokenizer_info_json(models_.front())); }},
         {.method = "POST",
          .path = "/v1/embeddings",
-         .answer = [](HttpRequest&) { return serve::refusal(no_embeddings()); },
-         .is_listed = false},
+         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return embeddings(one); }); },
+         .is_listed = std::ranges::any_of(models_, [](const ServedModel& model) { return model.vectors != nullptr; })},
         {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
     };
     for (const ServedModel& model : models_) {
@@ -243,41 +251,52 @@ class CompletionServer::Parts {
     return error ? std::optional(serve::refusal(*error)) : std::nullopt;
   }
 
-  HttpResponse respond(HttpRequest& request, Endpoint endpoint) {
+  template <class F>
+  HttpResponse respond(HttpRequest& request, F&& answer) {
     const FreeMemoryReturner at_end(request.body.size() >= kLargeBody);
     try {
-      return answer_of(request, endpoint);
+      return answer(request);
     } catch (const std::bad_alloc&) {
       request.body = {};  // before the memory is returned to the system
       throw;
-    }
-  }
-
-  HttpResponse answer_of(HttpRequest& request, Endpoint endpoint) {
-    try {
-      ApiRequest wanted = read_api_request(request.body, endpoint, names_of(models_));
-      const ServedModel& model = model_named(models_, wanted.model);
-      request.body = {};
-      if (!wanted.seed) {
-        wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
-      }
-      const ResponseHead head{.endpoint = endpoint,
-                              .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),
-                              .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
-                              .model = model.name,
-                              .fingerprint = model.fingerprint,
-                              .seed = *wanted.seed,
-                              .has_scores = wanted.alternatives.has_value(),
-                              .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
-      std::vector<std::vector<Token>> prompts = prompt_tokens(model, wanted);
-      wanted.options.constraint = constraints_.at(model.name).of(wanted, prompts.front(), patience(request));
-      const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompts));
-      queue_.add(job);
-      return job_response(head, job, request);
     } catch (const ApiError& error) {
       request.note = error.what();
       return serve::refusal(error);
     }
+  }
+
+  HttpResponse embeddings(HttpRequest& request) {
+    EmbeddingsRequest wanted = read_embeddings_request(request.body, models_);
+    request.body = {};
+    index tokens = 0;
+    for (const std::vector<Token>& text : wanted.texts) {
+      tokens += std::ssize(text);
+    }
+    request.note = concat(wanted.texts.size(), " texts, ", tokens, " tokens");
+    std::vector<float> vectors = embeddings_.vectors(model_named(models_, wanted.model), wanted.texts, patience(request));
+    return json_response(embeddings_json(wanted, tokens, std::move(vectors)));
+  }
+
+  HttpResponse answer_of(HttpRequest& request, Endpoint endpoint) {
+    ApiRequest wanted = read_api_request(request.body, endpoint, names_of(models_));
+    const ServedModel& model = model_named(models_, wanted.model);
+    request.body = {};
+    if (!wanted.seed) {
+      wanted.seed = Seed{.bits = random_number() >> 11};  // 53 bits, which JavaScript's numbers hold too
+    }
+    const ResponseHead head{.endpoint = endpoint,
+                            .id = random_name(endpoint == Endpoint::chat ? "chatcmpl-" : "cmpl-"),
+                            .created = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()),
+                            .model = model.name,
+                            .fingerprint = model.fingerprint,
+                            .seed = *wanted.seed,
+                            .has_scores = wanted.alternatives.has_value(),
+                            .has_short_ids = model.answers.calls && model.answers.calls->short_ids};
+    std::vector<std::vector<Token>> prompts = prompt_tokens(model, wanted);
+    wanted.options.constraint = constraints_.at(model.name).of(wanted, prompts.front(), patience(request));
+    const auto job = std::make_shared<Job>(model, std::move(wanted), std::move(prompts));
+    queue_.add(job);
+    return job_response(head, job, request);
   }
 
   /// Returns a function that throws ApiError when the client is gone or the server ends. It checks only at intervals, however often it is
@@ -306,6 +325,7 @@ class CompletionServer::Parts {
   std::optional<PromptCache> prompts_;
   std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // the keys are the names of the models
   JobQueue queue_;
+  EmbeddingQueue embeddings_;
   JobRunner runner_;
   HttpServer server_;  // declared last, because its threads use the other members
 };

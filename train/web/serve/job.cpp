@@ -97,7 +97,8 @@ void JobQueue::add(std::shared_ptr<Job> job) {
 
 std::shared_ptr<Job> JobQueue::take(std::chrono::milliseconds moment) {
   std::unique_lock lock(mutex_);
-  news_.wait_for(lock, moment, [&] { return !waiting_.empty() || closed_; });
+  news_.wait_for(lock, moment, [&] { return !waiting_.empty() || closed_ || is_woken_; });
+  is_woken_ = false;
   while (!waiting_.empty()) {
     const std::shared_ptr<Job> job = std::move(waiting_.front());
     waiting_.pop_front();
@@ -106,6 +107,12 @@ std::shared_ptr<Job> JobQueue::take(std::chrono::milliseconds moment) {
     }
   }
   return nullptr;
+}
+
+void JobQueue::wake() {
+  const std::lock_guard lock(mutex_);
+  is_woken_ = true;
+  news_.notify_one();
 }
 
 void JobQueue::close() {

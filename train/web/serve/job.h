@@ -94,6 +94,8 @@ class JobQueue {
   void add(std::shared_ptr<Job> job);
   /// Returns the first job whose client still waits, or nullptr if none has come after `moment`.
   std::shared_ptr<Job> take(std::chrono::milliseconds moment);
+  /// Makes take() return at once, now or at its next call, because there is something else to do.
+  void wake();
   /// Fails the waiting jobs, and accepts no more.
   void close();
   bool is_closed() const;
@@ -104,7 +106,7 @@ class JobQueue {
   mutable std::mutex mutex_;
   std::condition_variable news_;
   std::deque<std::shared_ptr<Job>> waiting_;
-  bool closed_ = false;
+  bool closed_ = false, is_woken_ = false;
 };
 
 /// Returns the error for clients when the server ends.

@@ -34,6 +34,9 @@ void JobRunner::run(const std::function<bool()>& stop) {
     }
     begin_choices();
     end_canceled();
+    if (options_.other_work) {
+      options_.other_work();
+    }
     if (!scheduler_->is_idle()) {
       step();
     }

@@ -25,6 +25,8 @@ class JobRunner {
     Scheduler::Options scheduler{};
     std::chrono::milliseconds grace{0};  // the time that running answers have after a stop
     ServerMetrics* metrics = nullptr;    // counts answers and tokens; may be null
+    /// Does other work of the thread between two steps, such as vectors of texts. JobQueue::wake() makes an idle runner call it.
+    std::function<void()> other_work{};
     /// Receives a line when the runner is asked to stop and lets running answers end.
     std::function<void(const std::string& line)> log{};
   };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct ServedModel {
   AnswerFormat answers{};              // the template's answer_format_of(*form)
   std::int64_t created = 0;            // seconds since 1970
   std::string base{};                  // the name of the model whose weights it shares; empty for others
+  std::function<std::vector<float>(std::span<const std::vector<Token>> texts)> vectors{};  // vectors of length 1 of texts, (texts, C)
 
   index context() const { return gpt.config().block_size; }
 };

@@ -31,7 +31,10 @@ function median(values) {
 const isOwn = (run) => run.header !== null && !run.header.tokenizer;
 // Whether the run learns preferences. Its losses are means over pairs or judged answers.
 const prefers = (run) => run.steps.metrics.rewards_accuracy !== undefined;
-const lossUnit = (runs) => (runs.some(isOwn) ? null : runs.some(prefers) ? "of preferences" : "nats per token");
+// Whether the run learns vectors. Its losses are means over pairs of texts.
+const comparesPairs = (run) => run.steps.metrics.batch_accuracy !== undefined;
+const lossUnit = (runs) =>
+  runs.some(isOwn) ? null : runs.some(prefers) ? "of preferences" : runs.some(comparesPairs) ? "of pairs" : "nats per token";
 
 const last = (values) => (values.length ? values[values.length - 1] : null);
 
