@@ -26,8 +26,9 @@ std::string save_run(const TrainedModel& model, const std::string& out, index fi
     hidden.emplace(path);
   }
   const std::filesystem::path folder = hidden ? hidden->path() : path;
-  const SavedCheckpoint saved = save_model(checkpoint_directory(folder), *model.model, *model.tokenizer, model.config,
-                                           {.first_new_token = first_new_token});
+  TrainingState state;
+  state.first_new_token = first_new_token;
+  const SavedCheckpoint saved = save_model(checkpoint_directory(folder), *model.model, *model.tokenizer, model.config, state);
   Config config = model.config;
   resolve(config);
   replace_file(folder / "config.toml", to_recipe(config));

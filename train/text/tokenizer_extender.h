@@ -15,7 +15,7 @@ class PipelineTokenizer;
 
 /// A tokenizer with tokens that another one, the old one, does not have.
 struct TokenizerExtension {
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<Tokenizer> tokenizer{};
   Token first = 0;                           // the new tokens have this id and the following ones, to the end of the vocabulary
   std::vector<std::vector<Token>> pieces{};  // for each new token, the old tokens that its text has without it
 };

@@ -38,7 +38,7 @@ struct CompareArguments {
 /// A tokenizer's size of the text, and what its model needs for it.
 struct Measured {
   index vocab_size = 0;
-  TextSize size;
+  TextSize size{};
   double bits_per_byte = std::numeric_limits<double>::quiet_NaN();  // NaN without a model, or if its tokens do not stand for all bytes
 };
 
