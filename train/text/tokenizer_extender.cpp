@@ -60,6 +60,9 @@ std::unique_ptr<Tokenizer> extended(const BpePipeline& old, LearnedMerges learne
   for (const SpecialToken& token : special_tokens_of(old.added_tokens)) {
     special.push_back(token.id);
   }
+  for (const auto& [id, token] : old.added_tokens) {  // Hugging Face's library numbers those that are not in the vocabulary after its end
+    learned.tokens[static_cast<std::size_t>(id)] = token.name;
+  }
   BpePipeline contents = old;
   contents.bpe = std::make_shared<const CharacterBpe>(std::move(learned.tokens), joined(old.bpe->merges(), learned.merges),
                                                       old.bpe->rules(), special);

@@ -27,8 +27,9 @@ struct ExtendedModel : ::testing::Test {
     config.tokenizer.kind = "bpe";
     LanguageModel model(config.model, tokenizer->vocab_size());
     model.parameters().allocate(5);
-    save_model(folder.path() / "checkpoints", model, *tokenizer, config);
-    return load_trained_model(folder.path().string());
+    const std::string name = tied ? "tied" : "untied";
+    const SavedCheckpoint saved = save_model(folder / name, model, *tokenizer, config);
+    return load_trained_model(saved.path().string());
   }
   static TokenizerExtension extension_of(const TrainedModel& model, index add) {
     TokenizerExtender extender(*model.tokenizer, add);
