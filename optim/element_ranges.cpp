@@ -25,7 +25,8 @@ std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> para
     const auto& [parameter, rate_factor, weight_decay, rows] = parameters[i];
     const index size = round_up(parameter->size(), unit);
     const auto add = [&](index begin, index end, double factor) {
-      append(ranges, {parameter->offset + begin, parameter->offset + end, state.parts[i].offset + begin, rate_factor * factor, weight_decay});
+      append(ranges,
+             {parameter->offset + begin, parameter->offset + end, state.parts[i].offset + begin, rate_factor * factor, weight_decay});
     };
     const index width = rows.are_equal() ? 0 : parameter->shape()[1];
     add(0, rows.first * width, rows.outside);

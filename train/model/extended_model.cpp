@@ -53,7 +53,8 @@ TrainedModel extended(TrainedModel old, TokenizerExtension extension) {
       }
     }
   }
-  return {.origin = std::move(old.origin), .config = std::move(config), .tokenizer = std::move(extension.tokenizer), .model = std::move(model)};
+  return {
+      .origin = std::move(old.origin), .config = std::move(config), .tokenizer = std::move(extension.tokenizer), .model = std::move(model)};
 }
 
 }  // namespace dikkat

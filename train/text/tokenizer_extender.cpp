@@ -46,12 +46,11 @@ BpeStart start_with(const std::vector<std::string>& tokens, index vocab_size, co
 }
 
 std::unique_ptr<Tokenizer> extended(const BpeVocabulary& old, LearnedMerges learned) {
-  BpeVocabulary vocabulary{
-      .bpe = Bpe(std::move(learned.tokens), joined(old.bpe.merges(), learned.merges), old.bpe.ignores_merges()),
-      .added_tokens = old.added_tokens,
-      .splitter = old.splitter,
-      .nfc = old.nfc,
-      .text_tokens = old.text_tokens};
+  BpeVocabulary vocabulary{.bpe = Bpe(std::move(learned.tokens), joined(old.bpe.merges(), learned.merges), old.bpe.ignores_merges()),
+                           .added_tokens = old.added_tokens,
+                           .splitter = old.splitter,
+                           .nfc = old.nfc,
+                           .text_tokens = old.text_tokens};
   return std::make_unique<BpeTokenizer>(std::move(vocabulary));
 }
 
@@ -64,18 +63,15 @@ std::unique_ptr<Tokenizer> extended(const BpePipeline& old, LearnedMerges learne
     learned.tokens[static_cast<std::size_t>(id)] = token.name;
   }
   BpePipeline contents = old;
-  contents.bpe = std::make_shared<const CharacterBpe>(std::move(learned.tokens), joined(old.bpe->merges(), learned.merges),
-                                                      old.bpe->rules(), special);
+  contents.bpe =
+      std::make_shared<const CharacterBpe>(std::move(learned.tokens), joined(old.bpe->merges(), learned.merges), old.bpe->rules(), special);
   return std::make_unique<PipelineTokenizer>(std::move(contents));
 }
 
 }  // namespace
 
 TokenizerExtender::TokenizerExtender(const Tokenizer& old, index add)
-    : old_(old),
-      bytes_(dynamic_cast<const BpeTokenizer*>(&old)),
-      pipeline_(dynamic_cast<const PipelineTokenizer*>(&old)),
-      add_(add) {
+    : old_(old), bytes_(dynamic_cast<const BpeTokenizer*>(&old)), pipeline_(dynamic_cast<const PipelineTokenizer*>(&old)), add_(add) {
   require_input(bytes_ != nullptr || (pipeline_ != nullptr && pipeline_->is_byte_level()), "the tokenizer is of the kind \"", old.kind(),
                 '"', old.kind() == BpeTokenizer::kKind ? " over characters (SentencePiece's)" : "",
                 ", which cannot be extended, expected BPE over bytes, as GPT-2, Llama 3 and Qwen have: train a model of your own with "
@@ -110,8 +106,8 @@ TokenizerExtension TokenizerExtender::extend(const std::function<void(double)>& 
                 ", expected more text, or text in a language that the tokenizer cuts into small pieces");
   // Make the new tokenizer.
   TokenizerExtension extension{.first = static_cast<Token>(size), .pieces = pieces_of(learned.merges, static_cast<Token>(size))};
-  extension.tokenizer = bytes_ != nullptr ? extended(bytes_->vocabulary(), std::move(learned))
-                                          : extended(pipeline_->contents(), std::move(learned));
+  extension.tokenizer =
+      bytes_ != nullptr ? extended(bytes_->vocabulary(), std::move(learned)) : extended(pipeline_->contents(), std::move(learned));
   return extension;
 }
 

@@ -96,7 +96,8 @@ TEST_F(Extend, MakesAModelThatIsTrainedExportedAndCompared) {
 
 TEST_F(Extend, AdaptersTrainOnlyTheNewRows) {
   json_of(extend("wide"));
-  ASSERT_EQ(here.run({"finetune", "wide", "--data", "new.txt", "--out", "tuned", "--set", "train.max_steps=3", "optim.warmup_steps=0"}).code, 0);
+  ASSERT_EQ(
+      here.run({"finetune", "wide", "--data", "new.txt", "--out", "tuned", "--set", "train.max_steps=3", "optim.warmup_steps=0"}).code, 0);
   ASSERT_EQ(here.run({"merge", "tuned", "--out", "merged"}).code, 0);
   EXPECT_EQ(inspected("merged")["state"]["first_new_token"], 280);
   ASSERT_EQ(here.run({"export", "wide", "--out", "wide-hf"}).code, 0);

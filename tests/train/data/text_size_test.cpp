@@ -23,7 +23,13 @@ TEST(TextSize, CountsWordsBetweenWhiteSpace) {
   const ByteTokenizer bytes;
   EXPECT_EQ(size_of({"one two\n\tthree  "}, bytes), (TextSize{.bytes = 16, .words = 3, .tokens = 16}));
   EXPECT_EQ(size_of({"a", "b c", " d"}, bytes).words, 4) << "documents do not share words";
-  EXPECT_EQ(size_of({"göl\xC2\xA0" "ev\xE3\x80\x80" "yol"}, bytes).words, 3) << "Unicode's spaces";
+  EXPECT_EQ(size_of({"göl\xC2\xA0"
+                     "ev\xE3\x80\x80"
+                     "yol"},
+                    bytes)
+                .words,
+            3)
+      << "Unicode's spaces";
   EXPECT_EQ(size_of({"abcabc"}, bytes, 'b').new_tokens, 4) << "ids from 'b' on";
 }
 

@@ -41,7 +41,7 @@ const std::string kOldText = [] {
 
 /// Texts whose ids are compared: old and new ones, a mixture, numbers, spaces, and no letters.
 std::vector<std::string> texts() {
-  return {kOldText.substr(0, 200), suffixed_text(200, 5), "the ev and göller  12345 evlerimizden\n\n\tthe kitap's", "", " ", "東京 evler",
+  return {kOldText.substr(0, 200),  suffixed_text(200, 5), "the ev and göller  12345 evlerimizden\n\n\tthe kitap's", "", " ", "東京 evler",
           "<|endoftext|> and evler"};
 }
 
@@ -150,8 +150,8 @@ TEST(TokenizerExtender, LearnsTheMostFrequentPairsOfOldTokens) {
       }
     }
     const auto best = std::ranges::max_element(counts, [](const auto& a, const auto& b) {
-      return a.second != b.second ? a.second < b.second : a.first > b.first;
-    })->first;
+                        return a.second != b.second ? a.second < b.second : a.first > b.first;
+                      })->first;
     text[id] = text[best.first] + text[best.second];
     expected.push_back(text[id]);
     for (auto& piece : pieces) {

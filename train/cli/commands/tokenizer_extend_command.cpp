@@ -42,8 +42,7 @@ Corpus open_texts(const std::vector<std::string>& paths, const CorpusOptions& re
 TokenizerExtension learn(const Corpus& corpus, const Tokenizer& old, index add) {
   TokenizerExtender extender(old, add);
   LoadingLine line;
-  const CorpusFacts facts =
-      survey(corpus, &extender, [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); });
+  const CorpusFacts facts = survey(corpus, &extender, [&](index bytes) { line({.stage = LoadingReport::Stage::reading, .bytes = bytes}); });
   TokenizerExtension extension = extender.extend([&](double share) { line({.stage = LoadingReport::Stage::learning, .share = share}); });
   if (const index added = std::ssize(extension.pieces); added < add) {
     print_message(fmt::format("{} new tokens, fewer than the {} that were asked for: no other pair of tokens occurs twice in the text",
@@ -110,8 +109,9 @@ int extend_command(const ExtendArguments& arguments) {
     object["old_text"] = changes.size() > 1 ? json_of(changes[1]) : ordered_json();
     print_json(object);
   } else {
-    print_message(fmt::format("{} tokens, of which {} are new ({} to {}); the model had {} rows for tokens, and has {}", grouped_digits(size),
-                              grouped_digits(size - first), first, size - 1, grouped_digits(rows_before), grouped_digits(rows)));
+    print_message(fmt::format("{} tokens, of which {} are new ({} to {}); the model had {} rows for tokens, and has {}",
+                              grouped_digits(size), grouped_digits(size - first), first, size - 1, grouped_digits(rows_before),
+                              grouped_digits(rows)));
     for (const Change& change : changes) {
       print_result(fmt::format("{:<9} {:.3f} tokens per word, before {:.3f}; {} of {} old tokens ({:.2f} %) are replaced\n", change.name,
                                change.after.tokens_per_word(), change.before.tokens_per_word(), grouped_digits(change.replaced()),
@@ -133,8 +133,8 @@ The old tokens keep their ids. The new ones come after them, and are found only 
 leave several tokens. In the embedding and the head, the rows of a new token are the means of its
 pieces' rows; optim.new_rows_lr_scale sets their rate in training.)";
   const auto a = std::make_shared<ExtendArguments>();
-  Command command = tokenizer.add("extend", "Add tokens for other texts, such as another language, to a model with byte-level BPE", kExamples,
-                                  [a] { return extend_command(*a); });
+  Command command = tokenizer.add("extend", "Add tokens for other texts, such as another language, to a model with byte-level BPE",
+                                  kExamples, [a] { return extend_command(*a); });
   add_model(command, a->model);
   command.texts("--corpus", a->corpus, "PATH", std::string("Texts to learn the new tokens from. ") + kCorpusHelp).required();
   command.number("--add", a->add, index{1}, index{1} << 24, "Number of tokens to add, or fewer if the text does not have more").required();
