@@ -22,13 +22,17 @@ std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> para
   const auto unit = static_cast<index>(64 / size_of(state.dtype));
   std::vector<ElementRange> ranges;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [parameter, rate_factor, weight_decay, rows] = parameters[i];
-    const index size = round_up(parameter->size(), unit);
+    const ParameterSettings& settings = parameters[i];
+    const index offset = settings.parameter->offset, size = round_up(settings.parameter->size(), unit);
     const auto add = [&](index begin, index end, double factor) {
-      append(ranges,
-             {parameter->offset + begin, parameter->offset + end, state.parts[i].offset + begin, rate_factor * factor, weight_decay});
+      append(ranges, {.begin = offset + begin,
+                      .end = offset + end,
+                      .state_offset = state.parts[i].offset + begin,
+                      .rate_factor = settings.rate_factor * factor,
+                      .weight_decay = settings.weight_decay});
     };
-    const index width = rows.are_equal() ? 0 : parameter->shape()[1];
+    const RowRates& rows = settings.rows;
+    const index width = rows.are_equal() ? 0 : settings.parameter->shape()[1];
     add(0, rows.first * width, rows.outside);
     add(rows.first * width, rows.last * width, rows.inside);
     add(rows.last * width, size, rows.outside);

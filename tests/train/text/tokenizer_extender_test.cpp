@@ -193,6 +193,14 @@ TEST(TokenizerExtender, HasFewerTokensIfTheTextHasNoMore) {
   EXPECT_EQ(extension.tokenizer->vocab_size(), old->vocab_size() + std::ssize(extension.pieces));
 }
 
+TEST(TokenizerExtender, MakesNoTokenThatIsSpelledLikeAnAddedOne) {
+  BpeVocabulary vocabulary{.bpe = train_bpe({}, 256), .added_tokens = {{256, {.name = "evler"}}}};
+  const BpeTokenizer old(std::move(vocabulary));
+  const TokenizerExtension extension = extend(old, 30, "evler evlerim evler evlerde evler");
+  EXPECT_EQ(extension.tokenizer->decode(extension.tokenizer->encode("evler")), "evler");
+  EXPECT_GT(extension.tokenizer->encode("evler").size(), 1U) << "the name of a special token is ordinary text";
+}
+
 TEST(TokenizerExtender, RefusesATextThatAddsNothing) {
   const auto old = old_tokenizer(Splitter::gpt2);
   EXPECT_TRUE(names(input_error_of([&] { extend(*old, 10, "xyz qw"); }), {"no pair"}));
