@@ -10,9 +10,7 @@ AdamW::AdamW(ParameterStore& store, const Options& options, std::span<const Para
       m_(slab_of(parameters, "m", "first moment")),
       v_(slab_of(parameters, "v", "second moment")),
       ranges_(element_ranges(parameters, m_)) {
-  for (const ElementRange& range : ranges_) {
-    units_.push_back({.begin = range.begin, .end = range.end});
-  }
+  units_ = units_of(ranges_);
 }
 
 Cost AdamW::cost() const {

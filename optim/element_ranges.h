@@ -8,7 +8,7 @@
 
 namespace dikkat {
 
-/// Elements that an optimizer updates one by one: parameters that are adjacent in the slab and have equal settings.
+/// Elements that an optimizer updates one by one: parameters, or rows of one, that are adjacent in the slab and have equal settings.
 struct ElementRange {
   index begin, end;    // in the store's slab
   index state_offset;  // offset of its first element in a state slab
@@ -17,6 +17,9 @@ struct ElementRange {
 
 /// Returns the ranges of parameters that are in the order of the slab. `state` has a tensor of the parameter's shape for each of them.
 std::vector<ElementRange> element_ranges(std::span<const ParameterSettings> parameters, const StateSlab& state);
+
+/// Returns the units of these ranges. Ranges that meet between two places where a unit may be cut (Unit::kCut) share one.
+std::vector<Unit> units_of(std::span<const ElementRange> ranges);
 
 /// Calls f(range, begin, count, state_offset) for the elements that are in both a unit and a range.
 template <class F>

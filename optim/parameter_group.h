@@ -27,11 +27,22 @@ struct ParameterGroup {
 /// before the store is laid out.
 void freeze(ParameterStore& store, std::span<const ParameterGroup> groups);
 
+/// Some rows of a matrix, [first, last), and two factors of the learning rate: that of these rows, and that of the others. A row whose
+/// factor is 0 does not change.
+struct RowRates {
+  index first = 0, last = 0;
+  double inside = 1, outside = 1;
+
+  bool are_equal() const { return inside == outside; }
+  bool operator==(const RowRates&) const = default;
+};
+
 /// Describes how an optimizer treats a parameter.
 struct ParameterSettings {
   const ParameterStore::Entry* parameter = nullptr;
   double rate_factor = 1;  // times the learning rate of the step
   double weight_decay = 0;
+  RowRates rows{};  // further factors of its rows; Muon's matrices do not have them
 };
 
 /// Returns the settings of all trained parameters, in the order of the slab. Without a group, a parameter has rate_factor 1, and

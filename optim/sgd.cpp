@@ -9,9 +9,7 @@ Sgd::Sgd(ParameterStore& store, const Options& options, std::span<const Paramete
       options_(options),
       momentum_(slab_of(parameters, "momentum", "momentum")),
       ranges_(element_ranges(parameters, momentum_)) {
-  for (const ElementRange& range : ranges_) {
-    units_.push_back({.begin = range.begin, .end = range.end});
-  }
+  units_ = units_of(ranges_);
 }
 
 Cost Sgd::cost() const {

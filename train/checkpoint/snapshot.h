@@ -41,6 +41,8 @@ struct TrainingState {
   std::string overrides;     ///< keys that were changed when the run was resumed, one on each line
   std::string base_hash;     ///< hash of the base weights, if the run trains adapters
   std::string teacher_hash;  ///< hash of the teacher file (distill.file), if the run has one
+  /// The first token that `dikkat tokenizer extend` added: the rows of this one and the following tokens are new. -1: none.
+  index first_new_token = -1;
 };
 
 /// Returns whether a run wrote the checkpoint, so that it can be resumed. Otherwise it only holds a model.
@@ -60,7 +62,7 @@ template <class State, class F>
 void for_each_field(State& state, F&& f) {
   auto& [step, tokens_seen, samples_seen, epoch, seed, random_algorithm, evaluation_pending, best_val_loss, best_accuracy, best_step,
          steps_skipped, losses_watched, loss_mean, loss_variance, corpus_fingerprint, train_tokens, val_tokens, program_version, compiler,
-         compiler_flags, instruction_set, overrides, base_hash, teacher_hash] = state;
+         compiler_flags, instruction_set, overrides, base_hash, teacher_hash, first_new_token] = state;
   f(StateField{.name = "step"}, step);
   f(StateField{.name = "tokens_seen"}, tokens_seen);
   f(StateField{.name = "samples_seen"}, samples_seen);
@@ -85,6 +87,7 @@ void for_each_field(State& state, F&& f) {
   f(StateField{.name = "overrides", .required = false}, overrides);
   f(StateField{.name = "base_hash", .required = false}, base_hash);
   f(StateField{.name = "teacher_hash", .required = false}, teacher_hash);
+  f(StateField{.name = "first_new_token", .required = false, .least = -1}, first_new_token);
 }
 
 /// Compares two states bit by bit: a NaN equals itself, -0.0 does not equal 0.0.

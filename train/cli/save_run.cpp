@@ -12,7 +12,7 @@
 
 namespace dikkat {
 
-std::string save_run(const TrainedModel& model, const std::string& out) {
+std::string save_run(const TrainedModel& model, const std::string& out, index first_new_token) {
   const std::filesystem::path path = out;
   RunDirectory::require_free(path);
   // Make the run in a hidden folder, so that a killed command leaves nothing with the run's name. A folder that is there and cannot be
@@ -26,7 +26,9 @@ std::string save_run(const TrainedModel& model, const std::string& out) {
     hidden.emplace(path);
   }
   const std::filesystem::path folder = hidden ? hidden->path() : path;
-  const SavedCheckpoint saved = save_model(checkpoint_directory(folder), *model.model, *model.tokenizer, model.config);
+  TrainingState state;
+  state.first_new_token = first_new_token;
+  const SavedCheckpoint saved = save_model(checkpoint_directory(folder), *model.model, *model.tokenizer, model.config, state);
   Config config = model.config;
   resolve(config);
   replace_file(folder / "config.toml", to_recipe(config));

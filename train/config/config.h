@@ -65,6 +65,8 @@ struct OptimConfig {
   double muon_beta2 = 0.9;
   double sgd_momentum = 0.9;
   bool sgd_nesterov = false;
+  double new_rows_lr_scale = 1;        // factors of the rate of rows in tables of tokens: those that `tokenizer extend` added,
+  double old_rows_lr_scale = 1;        // and the others; 0: frozen
   double grad_clip = 1.0;              // 0: off
   double ema_decay = 0.0;              // decay of the moving average of the weights; 0: off
   std::vector<ParameterGroup> groups;  // [[optim.groups]]

@@ -82,6 +82,13 @@ constexpr Condition kDecays{[](const Config& c, const RunFacts&) { return decays
                             "there is weight decay (optim.weight_decay)"};
 constexpr Condition kDecayReachesWeights{[](const Config& c, const RunFacts&) { return has_decay(c); },
                                          "lora.decay is true or lora.modules_to_save is not empty (this run trains adapters)"};
+constexpr Condition kNewRows{[](const Config&, const RunFacts& f) { return f.new_rows; },
+                             "the model that the run starts from has new tokens (dikkat tokenizer extend)"};
+constexpr Condition kTrainsRows{[](const Config& c, const RunFacts&) {
+                                  return !adapts(c) || is_saved(c.lora, "wte.weight", Role::embedding, c.model.tie_embeddings) ||
+                                         is_saved(c.lora, "lm_head.weight", Role::head, true);
+                                },
+                                "lora.rank is 0 or lora.modules_to_save has the embedding or the head"};
 constexpr Condition kAdamW{[](const Config& c, const RunFacts&) { return c.optim.kind != OptimizerKind::sgd; },
                            "optim.kind is \"adamw\" or \"muon\""};
 constexpr Condition kSgd{[](const Config& c, const RunFacts&) { return c.optim.kind == OptimizerKind::sgd; }, "optim.kind is \"sgd\""};
@@ -218,6 +225,8 @@ constexpr EffectRule kRules[] = {
     only_if<kMuon, kMatrices>("optim.muon_precision"),
     only_if<kMuon, kMatrices>("optim.muon_normalize"),
     only_if<kMuon, kMatrices, kNorMuon>("optim.muon_beta2"),
+    only_if<kNewRows, kTrainsRows>("optim.new_rows_lr_scale"),
+    only_if<kNewRows, kTrainsRows>("optim.old_rows_lr_scale"),
     only_if<kSgd>("optim.sgd_momentum"),
     only_if<kSgd, kSgdMomentum>("optim.sgd_nesterov"),
 

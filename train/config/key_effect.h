@@ -23,6 +23,7 @@ struct RunFacts {
   bool conversations = true;      ///< it has conversations
   bool several_documents = true;  ///< a text to train on has three documents or more
   bool processes = true;          ///< several processes share the run
+  bool new_rows = true;           ///< the model that it starts from has new tokens
 
   static RunFacts none() {
     return {.texts = false,
@@ -31,7 +32,8 @@ struct RunFacts {
             .tokens = false,
             .conversations = false,
             .several_documents = false,
-            .processes = false};
+            .processes = false,
+            .new_rows = false};
   }
 };
 

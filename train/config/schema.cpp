@@ -371,6 +371,12 @@ constexpr Key kKeys[] = {
     optim<&OptimConfig::sgd_momentum>("sgd_momentum", from_to_below(0, 1),
                                       "Momentum of SGD: the decay rate of its running sum of gradients; 0 is plain gradient descent."),
     optim<&OptimConfig::sgd_nesterov>("sgd_nesterov", anything(), "Whether SGD uses Nesterov momentum."),
+    optim<&OptimConfig::new_rows_lr_scale>(
+        "new_rows_lr_scale", above_to(0, 1000),
+        "Factor of the learning rate for the rows of new tokens (`dikkat tokenizer extend`) in the embedding and the head."),
+    optim<&OptimConfig::old_rows_lr_scale>(
+        "old_rows_lr_scale", between(0, 1000),
+        "Factor of the learning rate for the other rows of these matrices; 0 freezes them, as PEFT's trainable_token_indices does."),
     optim<&OptimConfig::grad_clip>("grad_clip", at_least(0),
                                    "Largest global norm of the gradients; larger ones are scaled down to it. 0 turns clipping off."),
     optim<&OptimConfig::ema_decay>(

@@ -30,7 +30,7 @@ std::optional<index> steps_of(const OptimConfig& config) {
   return config.muon_steps.is_open() ? std::nullopt : std::optional<index>(config.muon_steps);
 }
 
-std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore& store) {
+std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore& store, const NewRows& new_rows) {
   // Require every group to select a parameter.
   for (const ParameterGroup& group : config.groups) {
     const bool holds_any = std::any_of(store.entries().begin(), store.entries().end(),
@@ -49,7 +49,12 @@ std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore&
                              .eps = config.eps,
                              .weight_decay = config.weight_decay,
                              .cautious_decay = config.cautious_decay};
-  const auto settings = settings_of(store, config.weight_decay, config.groups, config.learning_rate);
+  auto settings = settings_of(store, config.weight_decay, config.groups, config.learning_rate);
+  for (ParameterSettings& one : settings) {
+    if (std::ranges::find(new_rows.tables, one.parameter->path) != new_rows.tables.end()) {
+      one.rows = {.first = new_rows.first, .last = new_rows.last, .inside = config.new_rows_lr_scale, .outside = config.old_rows_lr_scale};
+    }
+  }
   switch (config.kind) {
     case OptimizerKind::adamw: return std::make_unique<AdamW>(store, adamw, settings);
     case OptimizerKind::muon:
@@ -71,8 +76,8 @@ std::unique_ptr<Optimizer> make_plain(const OptimConfig& config, ParameterStore&
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store) {
-  auto optimizer = make_plain(config, store);
+std::unique_ptr<Optimizer> make_optimizer(const OptimConfig& config, ParameterStore& store, const NewRows& new_rows) {
+  auto optimizer = make_plain(config, store, new_rows);
   return config.ema_decay > 0 ? std::make_unique<Averaged>(std::move(optimizer), store, config.ema_decay) : std::move(optimizer);
 }
 

@@ -2,6 +2,7 @@
 
 #include "train/data/corpus/corpus_files.h"
 #include "train/model/adapters.h"
+#include "train/model/extended_model.h"
 #include "train/model/make_optimizer.h"
 #include "train/model/pack_weights.h"
 #include "train/model/trained_model.h"
@@ -18,9 +19,10 @@
 namespace dikkat {
 namespace {
 
-TrainingState first_state(const Config& config) {
+TrainingState first_state(const NewRun& run) {
   TrainingState state;
-  state.seed = static_cast<std::uint64_t>(config.train.seed);
+  state.seed = static_cast<std::uint64_t>(run.config->train.seed);
+  state.first_new_token = run.origin ? run.origin->state().first_new_token : -1;
   return state;
 }
 
@@ -83,7 +85,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
   if (is_begun(out, run.config, *ranks)) {
     return resume(out.path, {}, progress, std::move(ranks), learns);
   }
-  TrainingState state = first_state(run.config);
+  TrainingState state = first_state(run);
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::move(ranks), learns, [&](Trainer& trainer) {
     require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.allocate();
@@ -95,7 +97,7 @@ Trainer Trainer::start(Config config, const NewRunPath& out, const LoadingProgre
 
 Trainer Trainer::plan(Config config, const LoadingProgress& progress, const ObjectiveMaker& learns) {
   NewRun run = load_new_run(std::move(config), progress, {});
-  TrainingState state = first_state(run.config);
+  TrainingState state = first_state(run);
   return Trainer(std::move(run.config), std::move(run.data), std::move(state), std::make_shared<Ranks>(), learns, [](Trainer& trainer) {
     require_lora_matches(trainer.model_, trainer.config_.lora);
     trainer.reserve();
@@ -103,7 +105,11 @@ Trainer Trainer::plan(Config config, const LoadingProgress& progress, const Obje
 }
 
 void Trainer::reserve() {
-  optimizer_ = make_optimizer(config_.optim, model_.parameters());
+  NewRows new_rows;
+  if (state_.first_new_token >= 0) {
+    new_rows = {.tables = token_tables(model_.config()), .first = state_.first_new_token, .last = data_.tokenizer->vocab_size()};
+  }
+  optimizer_ = make_optimizer(config_.optim, model_.parameters(), new_rows);
   require_fits(plan_parameters(model_.parameters(), *optimizer_, config_.train), machine_memory());
   model_.parameters().reserve();
   optimizer_->reserve();
@@ -163,6 +169,7 @@ Snapshot Trainer::snapshot() const {
 PlannedRun Trainer::planned() const {
   PlannedRun run{.config = config_, .facts = data_.facts};
   run.facts.processes = ranks_->size() > 1;
+  run.facts.new_rows = state_.first_new_token >= 0;
   return run;
 }
 

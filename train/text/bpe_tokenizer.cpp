@@ -93,14 +93,21 @@ BpeTokenizer::BpeTokenizer(BpeVocabulary vocabulary)
 
 std::vector<Token> BpeTokenizer::encode(std::string_view text) const { return encode_with_markup(text, {}); }
 
-void BpeTokenizer::encode_ordinary(std::string_view text, std::vector<Token>& out) const {
+template <class F>
+void BpeTokenizer::for_pieces_of(std::string_view part, F&& f) const {
   if (vocabulary_.nfc) {
-    require_known_bytes(text);  // the normal form may have bytes that the original text does not have
+    require_known_bytes(part);  // the normal form may have bytes that the original text does not have
   }
-  PieceReader pieces(text, vocabulary_.splitter);
+  PieceReader pieces(part, vocabulary_.splitter);
   for (std::string_view piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
-    bpe().encode(piece, out);
+    f(piece);
   }
+}
+
+void BpeTokenizer::for_pieces(std::string_view text, const std::function<void(std::string_view)>& f) const {
+  require_utf8(text);
+  require_known_bytes(text);
+  added_->split(text, {}, [&](std::string_view part) { for_pieces_of(part, f); }, [](Token) {});
 }
 
 void BpeTokenizer::require_known_bytes(std::string_view text) const {
@@ -120,7 +127,9 @@ std::vector<Token> BpeTokenizer::encode_with_markup(std::string_view text, std::
   require_known_bytes(text);
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 3);
-  added_->split(text, markup, [&](std::string_view part) { encode_ordinary(part, tokens); }, [&](Token token) { tokens.push_back(token); });
+  const auto encode_piece = [&](std::string_view piece) { bpe().encode(piece, tokens); };
+  added_->split(
+      text, markup, [&](std::string_view part) { for_pieces_of(part, encode_piece); }, [&](Token token) { tokens.push_back(token); });
   return tokens;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "train/text/bpe_vocabulary.h"
@@ -29,6 +30,8 @@ class BpeTokenizer : public Tokenizer {
   explicit BpeTokenizer(BpeVocabulary vocabulary);
 
   const BpeVocabulary& vocabulary() const { return vocabulary_; }
+  /// Calls f for each piece of a text that encode() encodes by itself. Throws what encode() throws.
+  void for_pieces(std::string_view text, const std::function<void(std::string_view piece)>& f) const;
   const Bpe& bpe() const { return vocabulary_.bpe; }
 
   std::string_view kind() const override { return kKind; }
@@ -48,7 +51,8 @@ class BpeTokenizer : public Tokenizer {
 
  private:
   void require_known_bytes(std::string_view text) const;
-  void encode_ordinary(std::string_view text, std::vector<Token>& out) const;
+  template <class F>
+  void for_pieces_of(std::string_view part, F&& f) const;
 
   BpeVocabulary vocabulary_;
   std::shared_ptr<const AddedTokenFinder> added_;

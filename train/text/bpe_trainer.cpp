@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <queue>
+#include <span>
 #include <vector>
 
 #include <tsl/robin_map.h>
@@ -47,23 +49,20 @@ struct Word {
 template <class Symbol>
 class Training {
  public:
-  explicit Training(StringCounts pieces) {
-    std::array<Symbol, 256> of_byte{};
-    for (std::size_t id = 0; id < 256; ++id) {
-      of_byte[byte_level::kOrder[id]] = static_cast<Symbol>(id);
-      tokens_.emplace_back(1, static_cast<char>(byte_level::kOrder[id]));
-    }
+  Training(BpeStart start, StringCounts pieces) : tokens_(std::move(start.tokens)), token_bytes_(tokens_.begin(), tokens_.end()) {
+    token_bytes_.insert(start.taken.begin(), start.taken.end());
     pieces.forget_places();
     symbols_.reserve(static_cast<std::size_t>(pieces.distinct_bytes()));
     words_.reserve(static_cast<std::size_t>(pieces.distinct()));
+    std::vector<Token> encoded;
     pieces.for_each([&](std::string_view piece, std::uint64_t times) {
+      encoded.clear();
+      start.encode(piece, encoded);
       constexpr std::size_t kLongest = 256;
-      for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kLongest))) {
-        const std::string_view part = piece.substr(0, kLongest);
+      for (std::span<const Token> rest = encoded; !rest.empty(); rest = rest.subspan(std::min(rest.size(), kLongest))) {
+        const auto part = rest.first(std::min(rest.size(), kLongest));
         words_.push_back({.count = static_cast<std::int64_t>(times), .place = symbols_.size() << 16 | part.size()});
-        for (const char byte : part) {
-          symbols_.push_back(of_byte[static_cast<unsigned char>(byte)]);
-        }
+        std::ranges::transform(part, std::back_inserter(symbols_), [](Token token) { return static_cast<Symbol>(token); });
       }
     });
   }
@@ -93,6 +92,7 @@ class Training {
       const std::vector<std::uint32_t> words = std::move(found.value().words);
       pairs_.erase(best.key);
       if (!token_bytes_.insert(bytes).second) {  // another merge makes the same bytes: a token has only one merge
+        ++result_.known;
         continue;
       }
       make(merge, std::move(bytes), words);
@@ -100,8 +100,10 @@ class Training {
     }
   }
 
-  index size() const { return static_cast<index>(tokens_.size()); }
-  Bpe result() && { return Bpe(std::move(tokens_), std::move(merges_)); }
+  LearnedMerges result() && {
+    result_.tokens = std::move(tokens_);
+    return std::move(result_);
+  }
 
  private:
   static constexpr std::int64_t kLeast = 2;
@@ -179,7 +181,7 @@ class Training {
   void make(const Merge& merge, std::string bytes, const std::vector<std::uint32_t>& words) {
     const auto id = static_cast<Token>(tokens_.size());
     tokens_.push_back(std::move(bytes));
-    merges_.push_back(merge);
+    result_.merges.push_back(merge);
     for (const std::uint32_t w : words) {
       apply(merge, id, w);
     }
@@ -240,8 +242,8 @@ class Training {
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   std::vector<std::string> tokens_;
-  std::vector<Merge> merges_;
   tsl::robin_set<std::string> token_bytes_;
+  LearnedMerges result_;
   std::vector<Symbol> symbols_;
   std::vector<Word> words_;
   tsl::robin_map<PairKey, Pair, PairKeyHash> pairs_;  // tracked pairs
@@ -253,12 +255,12 @@ class Training {
 };
 
 template <class Symbol>
-Bpe train(StringCounts pieces, index vocab_size, const std::function<void(double)>& progress) {
-  Training<Symbol> training(std::move(pieces));
-  constexpr index kBytes = 256;
-  while (training.size() < vocab_size && training.step()) {
-    if (progress && training.size() % kBytes == 0) {
-      progress(static_cast<double>(training.size() - kBytes) / static_cast<double>(vocab_size - kBytes));
+LearnedMerges train(BpeStart start, StringCounts pieces, index add, const std::function<void(double)>& progress) {
+  Training<Symbol> training(std::move(start), std::move(pieces));
+  constexpr index kReported = 256;
+  for (index added = 0; added < add && training.step(); ++added) {
+    if (progress && (added + 1) % kReported == 0) {
+      progress(static_cast<double>(added + 1) / static_cast<double>(add));
     }
   }
   return std::move(training).result();
@@ -266,10 +268,26 @@ Bpe train(StringCounts pieces, index vocab_size, const std::function<void(double
 
 }  // namespace
 
+LearnedMerges learn_merges(BpeStart start, StringCounts pieces, index add, const std::function<void(double)>& progress) {
+  const bool is_small = std::ssize(start.tokens) + add <= 65536;
+  return is_small ? train<std::uint16_t>(std::move(start), std::move(pieces), add, progress)
+                  : train<std::uint32_t>(std::move(start), std::move(pieces), add, progress);
+}
+
 Bpe train_bpe(StringCounts pieces, index vocab_size, const std::function<void(double)>& progress) {
   require_input(vocab_size >= 256, "bpe: a vocabulary of ", vocab_size, ", expected 256 or more, one for each byte");
-  return vocab_size <= 65536 ? train<std::uint16_t>(std::move(pieces), vocab_size, progress)
-                             : train<std::uint32_t>(std::move(pieces), vocab_size, progress);
+  BpeStart start;
+  std::array<Token, 256> of_byte{};
+  for (Token id = 0; id < 256; ++id) {
+    const unsigned char byte = byte_level::kOrder[static_cast<std::size_t>(id)];
+    of_byte[byte] = id;
+    start.tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  start.encode = [&](std::string_view piece, std::vector<Token>& out) {
+    std::ranges::transform(piece, std::back_inserter(out), [&](char byte) { return of_byte[static_cast<unsigned char>(byte)]; });
+  };
+  LearnedMerges learned = learn_merges(std::move(start), std::move(pieces), vocab_size - 256, progress);
+  return {std::move(learned.tokens), std::move(learned.merges)};
 }
 
 }  // namespace dikkat

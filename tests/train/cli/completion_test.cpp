@@ -20,7 +20,7 @@ TEST(Completion, BashOffersCommandsAndTheirOptions) {
   EXPECT_EQ(offered(here, "dikkat tokenizer enc", 2), "encode\n");
   EXPECT_EQ(offered(here, "dikkat train --co", 2), "--config --corpus --columns\n");
   EXPECT_EQ(offered(here, "dikkat train --config train --init", 4), "--init-from\n") << "a value is not a command";
-  EXPECT_EQ(offered(here, "dikkat tokenizer ''", 2), "train make encode decode inspect render\n");
+  EXPECT_EQ(offered(here, "dikkat tokenizer ''", 2), "train make extend compare encode decode inspect render\n");
   EXPECT_EQ(offered(here, "dikkat report ''", 2), "\n") << "then file names";
 }
 

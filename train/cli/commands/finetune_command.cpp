@@ -12,6 +12,7 @@
 #include "train/cli/terminal/text.h"
 #include "train/config/override.h"
 #include "train/data/corpus/corpus_contents.h"
+#include "train/model/extended_model.h"
 #include "train/model/model_origin.h"
 #include "train/run/trainer.h"
 
@@ -75,6 +76,20 @@ void add_embedding(const RunOptions& run, std::vector<std::string>& first) {
   first.emplace_back("train.eval_tokens=0");  // a search goes through all held-out texts
 }
 
+/// Lets adapters' runs train the rows of new tokens, and no others. Without adapters, all weights are trained anyway.
+void train_new_rows(const RunOptions& run, const TransformerConfig& model, std::vector<std::string>& settings) {
+  if (is_set(run, "lora.modules_to_save") || std::ranges::find(settings, "lora.rank=0") != settings.end() ||
+      std::ranges::find(run.set, "lora.rank=0") != run.set.end()) {
+    return;
+  }
+  std::string tables;
+  for (const std::string& path : token_tables(model)) {
+    append_to(tables, concat(tables.empty() ? "" : ",", path));
+  }
+  settings.push_back("lora.modules_to_save=" + tables);
+  settings.emplace_back("optim.old_rows_lr_scale=0");
+}
+
 /// Prints the next steps with the run.
 void print_next_steps(const Trainer& trainer, bool losses_fall) {
   const std::string run = trainer.directory().string();
@@ -122,7 +137,8 @@ int finetune_command(FinetuneArguments arguments) {
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   // Set what the recipe leaves open.
-  const TransformerConfig model = ModelOrigin::open(run.init_from).config().model;
+  const ModelOrigin origin = ModelOrigin::open(run.init_from);
+  const TransformerConfig model = origin.config().model;
   std::vector<std::string> first;                    // the user's settings come later and win
   const bool is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
   if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow &&
@@ -154,6 +170,9 @@ int finetune_command(FinetuneArguments arguments) {
   if (prefers) {  // TRL's rates; a row has two windows, for both answers
     first.emplace_back(arguments.full ? "optim.learning_rate=1e-6" : "optim.learning_rate=5e-5");
     first.emplace_back("train.batch_size=2");
+  }
+  if (is_own_recipe && origin.state().first_new_token >= 0) {
+    train_new_rows(run, model, first);
   }
   // Fit the length to the text, and train.
   if (is_own_recipe && !is_set(run, "train.max_steps")) {

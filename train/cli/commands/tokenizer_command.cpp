@@ -13,6 +13,7 @@
 #include "train/chat/template/template_error.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/cli/commands.h"
+#include "train/cli/commands/tokenizer_commands.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/terminal/json_output.h"
 #include "train/cli/terminal/progress.h"
@@ -357,8 +358,6 @@ int render_command(const RenderArguments& arguments) {
 
 void add_tokenizer(Commands& program) {
   constexpr index kMostTokens = index{1} << 24;
-  constexpr const char* kTokenizerHelp =
-      "A tokenizer.json, GPT-2's vocab.bpe (next to encoder.json), a folder with one of these, a GGUF file, a run or a checkpoint";
   Commands tokenizer = program.group("tokenizer", "Train tokenizers, and turn text into token ids and back");
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer train --corpus texts/ --vocab-size 16000 --out my-tokenizer
@@ -392,6 +391,8 @@ void add_tokenizer(Commands& program) {
                  "spaces: symbols in a text have one space between them. longest: nothing is between them, and the longest symbol counts");
     command.text("--out", a->out, "PATH", "FILE.json, or a folder to create for tokenizer.json").required();
   }
+  add_tokenizer_extend(tokenizer);
+  add_tokenizer_compare(tokenizer);
   {
     constexpr const char* kExamples = R"(  dikkat tokenizer encode my-tokenizer --text "Once upon a time"
   dikkat tokenizer encode runs/mine < my-text.txt

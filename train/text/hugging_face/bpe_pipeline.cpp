@@ -9,6 +9,7 @@
 #include "train/system/in_quotes.h"
 #include "train/system/json.h"
 #include "train/text/added_token_finder.h"
+#include "train/text/byte_level.h"
 #include "train/text/characters.h"
 #include "train/text/hugging_face/character_bpe.h"
 #include "train/text/hugging_face/known_regex.h"
@@ -113,25 +114,41 @@ std::unique_ptr<PipelineTokenizer> PipelineTokenizer::cut_to(index size) const {
 
 std::vector<Token> PipelineTokenizer::encode(std::string_view text) const { return encode_with_markup(text, {}); }
 
-std::vector<Token> PipelineTokenizer::encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const {
+void PipelineTokenizer::split(std::string_view text, std::span<const ByteRange> markup,
+                              const std::function<void(std::string_view)>& on_word, const std::function<void(Token)>& on_token) const {
   require_utf8(text);
-  std::vector<Token> tokens;
-  tokens.reserve(text.size() / 3);
-  CharacterBpe::Memory memory;
   std::size_t lead = steps_->lead_of(text);
   const auto on_text = [&](std::string_view part) {
     const PreTokenizer::Words split = steps_->pre_tokenizer.split(part, lead);
     lead = 0;
     for (const std::string_view word : split.words) {
-      contents_.bpe->encode(word, memory, tokens);
+      on_word(word);
     }
   };
-  const auto on_token = [&](Token token) {
+  steps_->added.split(text, markup, on_text, [&](Token token) {
     lead = 0;
-    tokens.push_back(token);
-  };
+    on_token(token);
+  });
+}
+
+void PipelineTokenizer::for_words(std::string_view text, const std::function<void(std::string_view)>& f) const {
+  split(text, {}, f, [](Token) {});
+}
+
+bool PipelineTokenizer::is_byte_level() const {
+  const bool has_all_bytes =
+      std::ranges::all_of(byte_level::kOrder, [&](char byte) { return contents_.bpe->id_of(byte_level::to_text({&byte, 1})).has_value(); });
+  return !contents_.bpe->rules().symbols && steps_->pre_tokenizer.is_byte_level() && steps_->decoder.is_byte_level() && has_all_bytes;
+}
+
+std::vector<Token> PipelineTokenizer::encode_with_markup(std::string_view text, std::span<const ByteRange> markup) const {
+  std::vector<Token> tokens;
+  tokens.reserve(text.size() / 3);
+  CharacterBpe::Memory memory;
   try {
-    steps_->added.split(text, markup, on_text, on_token);
+    split(
+        text, markup, [&](std::string_view word) { contents_.bpe->encode(word, memory, tokens); },
+        [&](Token token) { tokens.push_back(token); });
   } catch (const UnknownText& unknown) {
     const bool is_here = std::less_equal<>()(text.data(), unknown.place) && std::less<>()(unknown.place, text.data() + text.size());
     const std::size_t at = is_here ? static_cast<std::size_t>(unknown.place - text.data()) : text.find(unknown.text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,12 @@ class PipelineTokenizer : public Tokenizer {
   /// Returns this tokenizer without the special tokens whose ids are `size` or more; nullptr if other tokens have such ids.
   std::unique_ptr<PipelineTokenizer> cut_to(index size) const;
 
+  /// Returns whether tokens hold bytes in the printable characters of byte_level.h, and every byte has one.
+  bool is_byte_level() const;
+  /// Calls f for each word of a text that encode() encodes by itself, in the spelling of tokens. Throws EncodeError for text that is not
+  /// UTF-8.
+  void for_words(std::string_view text, const std::function<void(std::string_view word)>& f) const;
+
   /// Returns "symbols" for a vocabulary of given strings, otherwise "bpe".
   std::string_view kind() const override;
   index vocab_size() const override { return contents_.size(); }
@@ -70,6 +77,8 @@ class PipelineTokenizer : public Tokenizer {
  private:
   struct Steps;
 
+  void split(std::string_view text, std::span<const ByteRange> markup, const std::function<void(std::string_view)>& on_word,
+             const std::function<void(Token)>& on_token) const;
   std::string text_of(std::span<const Token> tokens, bool begins_text) const;
 
   BpePipeline contents_;
