@@ -9,22 +9,19 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "dikkat/autograd.h"
+#include "forecast_files.h"
 #include "layers/stack.h"
 #include "train/library/array_loader.h"
 #include "train/system/file.h"
-#include "train/text/table_reader.h"
 
 namespace dikkat {
 namespace {
@@ -42,103 +39,13 @@ struct Task {
   index shortest() const { return context() + 2 * horizon; }  // a window to train on, and the held-out end
 };
 
-struct Point {
-  index time, row;  // row: as spreadsheets count it
-  double value;
-};
-
-struct Series {
-  std::string name;
-  std::vector<Point> points{};
-
-  index size() const { return std::ssize(points); }
-  double operator[](index i) const { return points[static_cast<std::size_t>(i)].value; }
-  /// Returns the mean |y[t] - y[t - season]| before the held-out points: the error of a naive forecast in the past. Errors are divided by
-  /// it.
-  double naive_error(const Task& task) const {
-    double sum = 0;
-    for (index t = task.season; t < size() - task.horizon; ++t) {
-      sum += std::abs((*this)[t] - (*this)[t - task.season]);
-    }
-    return sum / static_cast<double>(size() - task.horizon - task.season);
+/// Returns the mean |y[t] - y[t - season]| before the held-out points, the error of a naive forecast in the past. Errors are divided by it.
+double naive_error(const Series& y, const Task& task) {
+  double sum = 0;
+  for (index t = task.season; t < y.size() - task.horizon; ++t) {
+    sum += std::abs(y[t] - y[t - task.season]);
   }
-};
-
-// --- Reading ------------------------------------------------------------------------------------------------------------------------
-
-template <class N>
-bool is_number(std::string_view text, N& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-/// Returns a whole number, or the months of 2024-03; -1 if the text is neither.
-index time_of(std::string_view text) {
-  index number = -1, month = 0;
-  if (text.size() == 7 && text[4] == '-' && is_number(text.substr(0, 4), number) && is_number(text.substr(5), month)) {
-    return month >= 1 && month <= 12 ? 12 * number + month - 1 : -1;
-  }
-  return is_number(text, number) && number < index{1} << 40 ? number : -1;
-}
-
-/// Sorts the points by time. Throws InputError for a series that is too short, has a time twice, or has a gap.
-void check(Series& series, const Task& task, const std::string& path) {
-  auto& points = series.points;
-  const auto refuse = [&](index row, const auto&... parts) {
-    fail_input(path, ": row ", row, ": the series \"", series.name, "\" ", parts...);
-  };
-  if (series.size() < task.shortest()) {
-    refuse(points[0].row, "has ", series.size(), " points, expected at least ", task.shortest(), ": ", task.context(),
-           " to read, and twice the horizon of ", task.horizon);
-  }
-  std::ranges::stable_sort(points, {}, &Point::time);
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    if (points[i].time == points[i - 1].time) {
-      refuse(points[i].row, "has the time of row ", points[i - 1].row, " again, expected another time");
-    }
-    if (points[i].time - points[i - 1].time != points[1].time - points[0].time) {
-      refuse(points[i].row, "has a gap before this time, expected times at equal distances");
-    }
-  }
-}
-
-/// Returns the series in the order in which the file names them. Throws InputError, with the row, for anything that is not a point.
-std::vector<Series> read_series(const std::string& path, const Task& task) {
-  std::vector<Series> all;
-  std::unordered_map<std::string, std::size_t> places;
-  index row = 1;
-  try {
-    bool is_read = false;
-    TableReader table([&](std::string& text) { return !std::exchange(is_read, true) && (text += read_bytes(path), true); });
-    const auto column_of = [&](std::string_view name, std::string_view other) {
-      const auto found =
-          std::ranges::find_if(table.columns(), [&](const std::string& column) { return column == name || column == other; });
-      require_input(found != table.columns().end(), path, ": row 1: found no column ", name,
-                    ", expected series, time (or order) and value");
-      return static_cast<std::size_t>(found - table.columns().begin());
-    };
-    const std::size_t series = column_of("series", "series"), time = column_of("time", "order"), value = column_of("value", "value");
-    while (row = table.row() + 1, table.next()) {
-      const auto fields = table.fields();
-      Point point{.time = time_of(fields[time]), .row = row = table.row(), .value = 0};
-      require_input(point.time >= 0, path, ": row ", row, ": found the time \"", fields[time],
-                    "\", expected a whole number, or a month: 2024-03");
-      require_input(is_number(fields[value], point.value) && std::abs(point.value) < 1e30, path, ": row ", row, ": found the value \"",
-                    fields[value], "\", expected a number between -1e30 and 1e30");
-      const auto [place, is_new] = places.try_emplace(std::string(fields[series]), all.size());
-      if (is_new) {
-        all.push_back({.name = place->first});
-      }
-      all[place->second].points.push_back(point);
-    }
-  } catch (const BadTable& error) {
-    fail_input(path, ": row ", row, ": ", error.what());
-  }
-  require_input(!all.empty(), path, ": row 1: found no rows after the header, expected a row for each point");
-  for (Series& series : all) {
-    check(series, task, path);
-  }
-  return all;
+  return sum / static_cast<double>(y.size() - task.horizon - task.season);
 }
 
 // --- The network and its loss -------------------------------------------------------------------------------------------------------
@@ -204,7 +111,7 @@ struct Scale {
     for (index i = begin; i < end; ++i) {
       spread += (y[i] - level) * (y[i] - level) / static_cast<double>(task.context());
     }
-    spread = std::max({std::sqrt(spread), y.naive_error(task) / 100, 1e-30});  // a context may be constant
+    spread = std::max({std::sqrt(spread), naive_error(y, task) / 100, std::abs(level) * 1e-9, 1e-30});  // a context may be constant
   }
   float operator()(double value) const { return static_cast<float>((value - level) / spread); }
 };
@@ -225,7 +132,7 @@ void train(const Forecaster& net, ParameterStore& parameters, const std::vector<
              parameters.parameter_count());
   ArrayLoader loader({Array({count, task.context()}, contexts), Array({count, task.horizon}, targets)}, {.batch_size = 64, .seed = kSeed});
   const Schedule rate{.learning_rate = 2e-3, .min_lr = 1e-5, .warmup_steps = 20, .decay_steps = task.steps};
-  AdamW adamw(parameters);
+  AdamW adamw(parameters, {.weight_decay = 0.1});
   Tape tape;
   for (index step = 0; step < task.steps; ++step) {
     const ArrayLoader::Batch batch = loader.next();
@@ -241,9 +148,6 @@ void train(const Forecaster& net, ParameterStore& parameters, const std::vector<
 }
 
 // --- Forecasts ----------------------------------------------------------------------------------------------------------------------
-
-/// The next steps of a series: all values of each quantile.
-using Forecast = std::array<std::vector<double>, 3>;
 
 /// Forecasts the points after the first `end` of a series.
 Forecast forecast(const Forecaster& net, const Series& y, index end, const Task& task) {
@@ -288,7 +192,7 @@ struct Figures {
 
   /// Adds a series. One that repeats itself exactly has no error to divide by, and is left out.
   void add(const Series& y, const Forecast& q, const Task& task) {
-    const double error = y.naive_error(task);
+    const double error = naive_error(y, task);
     for (std::size_t i = 0; error > 0 && i < q[1].size(); ++i, ++points) {
       const double truth = y[y.size() - task.horizon + static_cast<index>(i)];
       for (std::size_t k = 0; k < 3; ++k) {
@@ -299,44 +203,10 @@ struct Figures {
     }
   }
   void print(const char* name) const {
-    fmt::print("{:<16} {:9.3f} {:9.3f} {:9.1f} %\n", name, pinball / points, mase / points, 100 * inside / points);
+    const double n = std::max(points, 1.0);
+    fmt::print("{:<16} {:9.3f} {:9.3f} {:9.1f} %\n", name, pinball / n, mase / n, 100 * inside / n);
   }
 };
-
-/// Returns the text with each `special` replaced by `with`.
-std::string replaced(std::string text, char special, std::string_view with) {
-  for (std::size_t at = 0; (at = text.find(special, at)) != std::string::npos; at += with.size()) {
-    text.replace(at, 1, with);
-  }
-  return text;
-}
-
-/// Draws a series: its last points in gray, the quantiles in blue, and the naive forecast as a dashed line.
-std::string drawing_of(const Series& y, const Forecast& q, const Task& task, double top) {
-  const index begin = std::max<index>(0, y.size() - 2 * task.context());
-  std::vector<double> past;
-  for (index i = begin; i < y.size(); ++i) {
-    past.push_back(y[i]);
-  }
-  const Forecast naive = naive_forecast(y, y.size(), task);
-  const std::pair<const std::vector<double>*, const char*> lines[] = {
-      {&past, "gray"}, {&q[0], "skyblue"}, {&q[2], "skyblue"}, {&q[1], "blue"}, {&naive[1], "darkorange\" stroke-dasharray=\"4"}};
-  double low = past[0], high = past[0];
-  for (const auto& [values, color] : lines) {
-    low = std::min(low, std::ranges::min(*values));
-    high = std::max(high, std::ranges::max(*values));
-  }
-  std::string out = fmt::format("<text x=\"10\" y=\"{}\">{}</text>\n", top + 20, replaced(replaced(y.name, '&', "&amp;"), '<', "&lt;"));
-  for (const auto& [values, color] : lines) {
-    out += fmt::format("<polyline fill=\"none\" stroke=\"{}\" points=\"", color);
-    for (std::size_t i = 0; i < values->size(); ++i) {
-      const double x = static_cast<double>(i + (values == &past ? 0 : past.size())) / static_cast<double>(past.size() + q[0].size());
-      out += fmt::format("{:.1f},{:.1f} ", 10 + 640 * x, top + 140 - 110 * ((*values)[i] - low) / std::max(high - low, 1e-30));
-    }
-    out += "\"/>\n";
-  }
-  return out;
-}
 
 int run(const std::vector<std::string>& given) {
   require_input(given.size() >= 3 && given.size() <= 6, "forecast: found ", given.size(),
@@ -349,10 +219,10 @@ int run(const std::vector<std::string>& given) {
   }
   for (std::size_t i = 1; i < 3; ++i) {
     const std::filesystem::path out = std::filesystem::absolute(given[i]);
-    require_input(!is_taken(out) && is_there(out.parent_path()), "forecast: ", given[i],
-                  " exists, or its folder does not: name a new file");
+    require_input(!is_taken(out) && is_there(out.parent_path()) && given[1] != given[2], "forecast: ", given[i],
+                  " exists, or its folder does not: name two new files");
   }
-  const std::vector<Series> all = read_series(given[0], task);
+  const std::vector<Series> all = read_series(given[0], task.shortest());
   const double error = gradient_error_of_loss();
   require(error < 1e-7, "forecast: the loss's gradient has an error of ", error, ", expected at most 1e-7");
 
@@ -368,10 +238,8 @@ int run(const std::vector<std::string>& given) {
     figures.add(y, forecast(net, y, y.size() - task.horizon, task), task);
     naive_figures.add(y, naive_forecast(y, y.size() - task.horizon, task), task);
     const Forecast q = forecast(net, y, y.size(), task);
-    for (std::size_t i = 0; i < q[0].size(); ++i) {
-      csv += fmt::format("\"{}\",{},{:.7g},{:.7g},{:.7g}\n", replaced(y.name, '"', "\"\""), i + 1, q[0][i], q[1][i], q[2][i]);
-    }
-    svg += s < 4 ? drawing_of(y, q, task, 150 * static_cast<double>(s)) : "";
+    csv += csv_rows(y.name, q);
+    svg += s < 4 ? drawing_of(y, 2 * task.context(), q, naive_forecast(y, y.size(), task)[1], 150 * static_cast<double>(s)) : "";
   }
   fmt::print("\nheld-out points    pinball      MASE      inside\n");
   figures.print("network");
