@@ -2,8 +2,9 @@
 import csv
 import math
 import random
+import shutil
 
-from job import main
+from job import ROOT, install_library, main
 
 SERIES, SEASON, HORIZON, POINTS = 100, 12, 24, 120
 LEVELS = {"q0.1": 0.1, "q0.5": 0.5, "q0.9": 0.9}
@@ -23,6 +24,8 @@ def made():
 
 
 def given():
+    install_library("installed")
+    shutil.copytree(ROOT / "examples", "examples")
     with open("sales.csv", "w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["series", "time", "value"])
