@@ -8,10 +8,11 @@ if [ "$PWD" = "$course_root" ] || [ "$PWD" = "$HOME" ]; then
   echo "start.sh: found the folder $PWD, expected one for the course: mkdir ~/course && cd ~/course, then once more" >&2
 elif [ ! -x "$course_build/dikkat" ]; then
   echo "start.sh: found no $course_build/dikkat: build it with $course_root/scripts/quickstart.sh" >&2
+elif [ ! -e installed/lib/pkgconfig/dikkat.pc ] && ! cmake --install "$course_build" --prefix "$PWD/installed" > installed.log; then
+  echo "start.sh: cmake could not install $course_build into $PWD/installed" >&2
 else
   ln -sfn "$course_root/data" data
   ln -sfn "$course_root/examples" examples
-  [ -x installed/bin/dikkat ] || cmake --install "$course_build" --prefix "$PWD/installed" > installed.log
   export PATH=$PWD/installed/bin:$course_root/docs/course:$PATH
   export PKG_CONFIG_PATH=$PWD/installed/lib/pkgconfig
   dikkat --version
