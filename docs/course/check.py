@@ -72,7 +72,7 @@ def compare(answer, right, tolerance, mistakes=()):
     if abs(given - right) <= tolerance:
         return
     for other, hint in mistakes:
-        if abs(given - other) <= tolerance:
+        if abs(given - other) <= max(tolerance, abs(other) / 200):
             raise Wrong(hint)
     raise Wrong("that is too high" if given > right else "that is too low")
 
