@@ -62,10 +62,10 @@ def losses():
     for row, (folder, name, color) in enumerate([("runs/small", "20 kB", ORANGE), ("runs/whole", "131 kB", BLUE)]):
         lines = [json.loads(line) for line in pathlib.Path(folder, "metrics.jsonl").read_text().splitlines()]
         evaluations = [line for line in lines if line["event"] == "eval"]
-        for key, dashes, label in [("val_loss", "", "validation"), ("train_loss", "5 4", "training")]:
+        for key, dashes, label, below in [("val_loss", "", "validation", 2), ("train_loss", "5 4", "training", 10)]:
             points = " ".join(f'{x(line["step"]):.1f},{y(line[key]):.1f}' for line in evaluations)
             parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2" stroke-dasharray="{dashes}"/>')
-            parts.append(text(right + 12, y(evaluations[-1][key]) + 5, f"{name}, {label}", f'fill="{color}" font-size="12"'))
+            parts.append(text(right + 12, y(evaluations[-1][key]) + below, f"{name}, {label}", f'fill="{color}" font-size="12"'))
     return svg(650, 300, parts)
 
 
