@@ -217,10 +217,8 @@ def better_run(answer):
 
 
 def trained_share(answer):
-    lines = needed("runs/adapter", 5) / "metrics.jsonl"
-    header = json.loads(lines.open().readline())
-    base = json.loads((needed("runs/base", 5) / "metrics.jsonl").open().readline())
-    right = 100 * header["trained_parameters"] / base["parameters"]
+    adapters, whole = (json.loads(run("dikkat", "inspect", needed(folder, 5), "--json"))["parameters"] for folder in ("runs/adapter", "runs/base"))
+    right = 100 * adapters / whole
     compare(answer, right, 0.11, [(right / 100, "that is not in percent: multiply by 100"), (100 - right, "that is the share that is frozen"),
                                   (100 / right, "divide the adapters by the model, not the other way round")])
 
