@@ -96,7 +96,7 @@ int run(const std::vector<std::string>& given) {
   }
 
   // Writing: draw the next character by its chance, again and again.
-  const RandomStream random(1, "writing", 0);
+  const RandomStream random(2, "writing", 0);
   std::string written = "T";
   for (index i = 0; i < 150; ++i) {
     const double* row = chances.data() + id_of(distinct.contains(written.back()) ? written.back() : vocabulary[0]) * size;
