@@ -109,7 +109,7 @@ void trained(index where, bool has_positions) {
 }
 
 int run(const std::vector<std::string>& given) {
-  const index where = given.empty() ? 1 : std::stol(given[0]);
+  const index where = given.empty() ? 1 : given[0].size() == 1 ? given[0][0] - '0' : 0;
   const bool has_positions = given.size() < 2;
   require_input(where >= 1 && where <= kLetters && (has_positions || given[1] == "no-positions"),
                 "attention_lesson: expected a number from 1 to 8, then nothing or no-positions");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -61,7 +62,10 @@ int run(const std::vector<std::string>& given) {
   // Learning: a table of scores (V, V) begins at 0. softmax makes chances of a row of scores. The tape finds the slope of the loss for each
   // score, and each step moves all scores a little downhill.
   std::vector<float> scores(counts.size(), 0);
-  const index steps = given.size() > 1 ? std::stol(given[1]) : 1000;
+  const std::string number = given.size() > 1 ? given[1] : "1000";
+  char* end = nullptr;
+  const index steps = std::strtol(number.c_str(), &end, 10);
+  require_input(steps >= 0 && *end == 0, "bigram: found ", number, ", expected a number of steps");
   Tape tape;
   for (index step = 0; step <= steps; ++step) {
     const Tensor table = tape.input<float>({size, size}, scores, true);  // true: it needs a gradient
