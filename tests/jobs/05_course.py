@@ -96,7 +96,7 @@ def answers():
 
     adapters, whole = (found("^parameters", dikkat("inspect", folder).replace(",", "")) for folder in ("runs/adapter", "runs/base"))
     yield "5.1", round(100 * adapters / whole, 1), [round(adapters / whole, 3), round(100 - 100 * adapters / whole, 1), 2]
-    unseen = {folder: dikkat("eval", folder, "--corpus", "unseen.txt") for folder in ("runs/base", "runs/talks", "runs/whole")}
+    unseen = {folder: dikkat("eval", folder, "--corpus", "unseen.txt") for folder in ("runs/base", "runs/talks")}
     before, after = (found("^loss", unseen[folder]) for folder in ("runs/base", "runs/talks"))
     yield "5.2", round(after - before, 2), [round(before - after, 2), round(after, 2), 10]
     write_lines("facts.jsonl", [{"prompt": prompt, "completion": completion} for prompt, completion in FACTS.items()])
@@ -105,9 +105,8 @@ def answers():
     yield "5.3", "runs/facts2", ["runs/talks", "runs/base"]
 
     yield "6.1", round(math.sqrt(0.8 * 0.2 / 50), 3), [0.0032, 0.4]
-    bits = {folder: found("^bits_per_byte", unseen[folder]) for folder in ("runs/base", "runs/whole")}
-    losses = {folder: found("^loss", unseen[folder]) for folder in ("runs/base", "runs/whole")}
-    yield "6.2", round(abs(bits["runs/base"] - bits["runs/whole"]), 2), [round(abs(losses["runs/base"] - losses["runs/whole"]), 2), 8]
+    bits = {folder: found("^bits_per_byte", unseen[folder]) for folder in ("runs/base", "runs/talks")}
+    yield "6.2", round(bits["runs/talks"] - bits["runs/base"], 2), [round(after - before, 2), round(bits["runs/talks"], 2), -1]
     difference = dikkat("eval", "runs/talks", "--tasks", "questions.jsonl", "--beside", "runs/half").split("difference\n")[1]
     value, error = map(float, re.match(r"exact_match +([+-][\d.]+) \+- ([\d.]+)", difference).groups())
     yield "6.3", round(value / error, 1), [round(value, 3), round(value / error + 1, 1)]
