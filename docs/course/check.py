@@ -261,7 +261,7 @@ def errors_apart(answer):
     needed("questions.jsonl", 6)
     made = run("dikkat", "eval", needed("runs/talks", 5), "--tasks", "questions.jsonl", "--beside", needed("runs/half", 6), "--json")
     difference = json.loads(made)["difference"]["exact_match"]
-    compare(answer, abs(difference["value"] / difference["standard_error"]), 0.06, [(abs(difference["value"]), "that is the difference: divide it by its error")])
+    compare(answer, abs(difference["difference"] / difference["standard_error"]), 0.06, [(abs(difference["difference"]), "that is the difference: divide it by its error")])
 
 
 EXERCISES = {

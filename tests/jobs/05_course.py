@@ -84,7 +84,7 @@ def answers():
     yield "3.2", found("word 3 becomes:", run("./attention")), [0.788, 2]
     yield "3.3", re.findall(r"([\d.]+) % right", run("./attention", "1", "no-positions"))[-1], [100, 10]
 
-    trained = pathlib.Path("lesson-4.log").read_text().split("runs/small\n")[0]
+    trained = pathlib.Path("lesson-4.log").read_text().split("finished at step")[0]
     losses = {int(step): float(loss) for step, loss in re.findall(r"^step +(\d+)/400 .*validation loss ([\d.]+)", trained, re.MULTILINE)}
     yield "4.1", min(losses, key=losses.get), [400, 150.5]
     lowest = re.search(r"^lowest validation loss +[\d.]+ \S+ [\d.]+ +([\d.]+)", dikkat("runs", "diff", "runs/small", "runs/whole"), re.MULTILINE)
