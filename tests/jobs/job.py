@@ -34,6 +34,13 @@ def dikkat(*words):
     return done.stdout
 
 
+def install_library(folder):
+    """Installs the program on the PATH, and its library, into a folder, as `cmake --install` does for users."""
+    build = pathlib.Path(shutil.which("dikkat")).resolve().parent
+    with open(pathlib.Path(folder).name + ".log", "w") as log:
+        subprocess.run(["cmake", "--install", build, "--prefix", pathlib.Path(folder).resolve()], stdout=log, check=True)
+
+
 def write_lines(path, objects):
     """Writes a JSONL file."""
     pathlib.Path(path).write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in objects))
