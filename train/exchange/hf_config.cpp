@@ -175,7 +175,8 @@ ClassifyConfig read_labels_of(const HfReader& reader, const Family& family) {
   require_input(name == family.classifier, reader.name(), ": architectures is ", short_text(*classes), ", expected ",
                 family.classifier.empty() ? family.architecture : family.classifier);
   // Read the names of labels, which have defaults.
-  ClassifyConfig classify{.field = "label"};
+  ClassifyConfig classify;
+  classify.field = "label";
   const json *names = reader.find("id2label"), *count = reader.find("num_labels"), *problem = reader.find("problem_type");
   constexpr index kUsual = 2;
   const index labels = names != nullptr && names->is_object() ? std::ssize(*names)
