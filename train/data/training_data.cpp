@@ -60,7 +60,7 @@ std::unique_ptr<OpenedSource> open_source(const Config& config, const DataSource
   const DataConfig data = config_of(config.data, source);
   if (config.classify.is_on()) {
     facts.jsonl = true;
-    return open_labels(data, config, reading);
+    return open_labels(data, config.classify, reading);
   }
   if (config.preference.is_on()) {
     facts.jsonl = true;
@@ -308,7 +308,7 @@ LoadedText load_evaluation_text(const ResolvedConfig& config, const Tokenizer& t
     return {.data = std::make_unique<PairDataset>(read_pairs(paths).pairs, tokenizer, config->model.block_size)};
   }
   if (config->classify.is_on()) {
-    return evaluation_of_labels(config, tokenizer, paths);
+    return evaluation_of_labels(config->data, config->classify, tokenizer, paths);
   }
   if (config->embedding.is_on()) {
     return evaluation_of_text_pairs(config, tokenizer, paths);

@@ -19,8 +19,8 @@ using schema::Key;
 bool contradicts(const Key& key, const Config& config, const Config& theirs) {
   const bool has_no_table = config.model.positions == Positions::rope || config.model.positions == Positions::none;
   const bool gets_head = theirs.model.classes == 0 && config.classify.is_on();  // a run learns labels with a head of its own
-  const bool is_free = key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table) ||
-                       (key.path() == "model.classes" && gets_head);
+  const bool is_free =
+      key.path() == "tokenizer.path" || (key.path() == "model.block_size" && has_no_table) || (key.path() == "model.classes" && gets_head);
   return (key.section == "model" || key.section == "tokenizer") && key.rule.fixed && !is_free && key.is_set(config) &&
          has_effect(key, config) && has_effect(key, theirs) && key.get(config) != key.get(theirs);
 }

@@ -1,6 +1,7 @@
 #include "train/data/examples/label_source.h"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,13 +52,13 @@ void note_on_rare(const LabelStore& store, const ClassifyConfig& classify, std::
 
 class LabelSource : public OpenedSource {
  public:
-  LabelSource(const DataConfig& data, const Config& config, const SourceReading& reading)
-      : OpenedSource(data), run_(config), corpus_(read_labels(data.corpus, data, config.classify)) {
+  LabelSource(const DataConfig& data, ClassifyConfig classify, const SourceReading& reading)
+      : OpenedSource(data), classify_(std::move(classify)), seed_(reading.seed), corpus_(read_labels(data.corpus, data, classify_)) {
     require_input(
         reading.tokenizer != nullptr, data.corpus.front(),
         " holds labels, and there is no tokenizer for the texts: start from a trained model with --init-from (train.init_from), or "
         "set tokenizer.path");
-    held_out_ = has_validation() ? read_labels(data.validation, data, config.classify) : LabelCorpus();
+    held_out_ = has_validation() ? read_labels(data.validation, data, classify_) : LabelCorpus();
     set_facts(facts_of(corpus_), facts_of(held_out_));
     facts_.documents_of_training = corpus_.documents;
     facts_.documents_of_validation = held_out_.documents;
@@ -67,19 +68,19 @@ class LabelSource : public OpenedSource {
     constexpr index kEnough = 20;
     // Choose the texts for training, and encode both parts.
     const auto all = static_cast<index>(corpus_.examples.size());
-    const index training =
-        has_validation() ? all : put_stratified_last(corpus_, config_.val_fraction, static_cast<std::uint64_t>(run_.train.seed));
+    const index training = has_validation() ? all : put_stratified_last(corpus_, config_.val_fraction, seed_);
     const LabelCorpus& others = has_validation() ? held_out_ : corpus_;
     const index first = has_validation() ? 0 : training;
-    auto train = std::make_unique<LabelDataset>(corpus_, 0, training, tokenizer, run_);
-    auto validation = std::make_unique<LabelDataset>(others, first, static_cast<index>(others.examples.size()) - first, tokenizer, run_);
+    auto train = std::make_unique<LabelDataset>(corpus_, 0, training, tokenizer, classify_, config_.window);
+    auto validation = std::make_unique<LabelDataset>(others, first, static_cast<index>(others.examples.size()) - first, tokenizer,
+                                                     classify_, config_.window);
     // Collect the notes.
     for (const std::string& note : corpus_.found.notes()) {
       notes.push_back(note);
     }
     note_on_part(*train, config_, " for training", notes);
     note_on_part(*validation, config_, " for validation", notes);
-    note_on_rare(train->store(), run_.classify, notes);
+    note_on_rare(train->store(), classify_, notes);
     if (const index count = validation->store().count(); 0 < count && count < kEnough) {
       notes.push_back(concat("the validation part has only ", count, count == 1 ? " text" : " texts",
                              ", so its accuracy is not reliable; give more texts"));
@@ -92,14 +93,16 @@ class LabelSource : public OpenedSource {
   }
 
  private:
-  const Config run_;
+  const ClassifyConfig classify_;
+  const std::uint64_t seed_;
   LabelCorpus corpus_, held_out_;
 };
 
 }  // namespace
 
-LabelDataset::LabelDataset(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const Config& config)
-    : window_(config.data.window), store_(corpus, first, count, tokenizer, config.classify, config.data.window) {
+LabelDataset::LabelDataset(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ClassifyConfig& classify,
+                           index window)
+    : window_(window), store_(corpus, first, count, tokenizer, classify, window) {
   size_.tokens = store_.texts().tokens();
   size_.bytes_in_memory = store_.texts().bytes();
   if (store_.count() > 0) {
@@ -111,16 +114,17 @@ TeacherPositions LabelDataset::trained_targets(const std::string& key) const {
   fail_input(key, " is given, but the corpus holds labels: distillation is not possible with classify.field (--labels)");
 }
 
-std::unique_ptr<OpenedSource> open_labels(const DataConfig& data, const Config& config, const SourceReading& reading) {
-  return std::make_unique<LabelSource>(data, config, reading);
+std::unique_ptr<OpenedSource> open_labels(const DataConfig& data, const ClassifyConfig& classify, const SourceReading& reading) {
+  return std::make_unique<LabelSource>(data, classify, reading);
 }
 
-LoadedText evaluation_of_labels(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths) {
-  const LabelCorpus corpus = read_labels(paths, config.data, config.classify);
-  auto data = std::make_unique<LabelDataset>(corpus, 0, static_cast<index>(corpus.examples.size()), tokenizer, config);
+LoadedText evaluation_of_labels(const DataConfig& data, const ClassifyConfig& classify, const Tokenizer& tokenizer,
+                                const std::vector<std::string>& paths) {
+  const LabelCorpus corpus = read_labels(paths, data, classify);
+  auto texts = std::make_unique<LabelDataset>(corpus, 0, static_cast<index>(corpus.examples.size()), tokenizer, classify, data.window);
   std::vector<std::string> notes = corpus.found.notes();
-  note_on_part(*data, config.data, "", notes);
-  return {.data = std::move(data), .notes = std::move(notes), .documents = corpus.documents};
+  note_on_part(*texts, data, "", notes);
+  return {.data = std::move(texts), .notes = std::move(notes), .documents = corpus.documents};
 }
 
 }  // namespace dikkat

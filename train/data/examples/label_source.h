@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/config/config.h"
+#include "train/config/classify_config.h"
 #include "train/data/corpus/opened_source.h"
 #include "train/data/examples/labels.h"
 
@@ -14,7 +14,8 @@ namespace dikkat {
 class LabelDataset : public Dataset {
  public:
   /// Encodes texts `first` to `first + count - 1` of the corpus (LabelStore). Keeps no references.
-  LabelDataset(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const Config& config);
+  LabelDataset(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ClassifyConfig& classify,
+               index window);
 
   const LabelStore& store() const { return store_; }
   std::unique_ptr<const Samples> training() const override { return std::make_unique<LabelSamples>(store_, window_); }
@@ -26,11 +27,11 @@ class LabelDataset : public Dataset {
   LabelStore store_;
 };
 
-/// Reads the texts and labels once. `data` is the source's. Throws InputError for files that cannot be read, and if the tokenizer is not
-/// known.
-std::unique_ptr<OpenedSource> open_labels(const DataConfig& data, const Config& config, const SourceReading& reading);
+/// Reads the texts and labels once. Throws InputError for files that cannot be read, and if the tokenizer is not known.
+std::unique_ptr<OpenedSource> open_labels(const DataConfig& data, const ClassifyConfig& classify, const SourceReading& reading);
 
 /// Reads whole files for evaluation, without a split.
-LoadedText evaluation_of_labels(const Config& config, const Tokenizer& tokenizer, const std::vector<std::string>& paths);
+LoadedText evaluation_of_labels(const DataConfig& data, const ClassifyConfig& classify, const Tokenizer& tokenizer,
+                                const std::vector<std::string>& paths);
 
 }  // namespace dikkat
