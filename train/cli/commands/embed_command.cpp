@@ -14,6 +14,7 @@
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
 #include "train/model/text_vectors.h"
+#include "train/model/trained_model.h"
 #include "train/system/folder.h"
 #include "train/system/format_numbers.h"
 #include "train/text/around_text.h"

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/data/examples/read_examples.h"
 #include "train/data/examples/text_pair_dataset.h"

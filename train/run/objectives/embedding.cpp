@@ -42,7 +42,7 @@ class EmbeddingObjective::OfStep : public Batches {
   const Batch& next() override {
     std::vector<Batch>& batches = objective_.step_;
     if (at_ == batches.size()) {
-      batches.resize(static_cast<std::size_t>(passes_(step_++) / (objective_.ranks_ == nullptr ? 1 : objective_.ranks_->size())));
+      batches.resize(static_cast<std::size_t>(passes_(step_++) / objective_.ranks_->size()));
       for (Batch& batch : batches) {
         batch = source_->next();
       }
@@ -66,6 +66,9 @@ bool EmbeddingObjective::prepare(const Preparation& with) {
 }
 
 std::unique_ptr<Batches> EmbeddingObjective::batches(std::unique_ptr<Batches> of_corpus) {
+  if (ranks_ == nullptr) {  // a trial measures the time of single micro-batches
+    return of_corpus;
+  }
   return std::make_unique<OfStep>(*this, std::move(of_corpus));
 }
 
@@ -123,7 +126,7 @@ void EmbeddingObjective::share_among_ranks() {
 }
 
 Tensor EmbeddingObjective::loss(Pass& pass, const Batch& batch, PassReport& report) {
-  // A batch that is not one of a step is one by itself, as in a dry run.
+  // A batch that is not one of a step is one by itself, as in a dry run and in a trial.
   const auto found = std::ranges::find_if(step_, [&](const Batch& one) { return &one == &batch; });
   const auto at = static_cast<std::size_t>(found == step_.end() ? 0 : found - step_.begin());
   if (found == step_.end()) {

@@ -44,7 +44,7 @@ class EmbeddingObjective : public Objective {
   const LanguageModel& model_;
   const Config& config_;
   const TrainingState& state_;
-  Ranks* ranks_ = nullptr;  // null: a single process
+  Ranks* ranks_ = nullptr;  // set by prepare(); null: each micro-batch is a step
   Tape caching_{Recording::off};
   std::vector<Batch> step_;             // this rank's micro-batches of the step
   bool is_cached_ = false;              // the members below belong to step_

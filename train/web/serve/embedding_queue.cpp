@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "train/web/serve/api_error.h"
+#include "train/web/serve/job_response.h"
 #include "train/web/serve/job_runner.h"
 
 namespace dikkat::serve {

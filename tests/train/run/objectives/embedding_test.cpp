@@ -157,6 +157,8 @@ TEST_F(Embeddings, HaveTheGradientThatIsNotCached) {
         GivenBatches given(*data.evaluation(), 6 / passes, passes);
         TrainingState state;
         EmbeddingObjective objective(model, c, state);
+        Ranks ranks;
+        objective.prepare({.ranks = ranks, .stop = never, .progress = [](double) {}});
         const auto batches = objective.batches(std::make_unique<GivenBatches>(given));
         double loss = 0;
         Tape tape;

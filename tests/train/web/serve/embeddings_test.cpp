@@ -8,6 +8,7 @@
 #include "tests/support/throws.h"
 #include "tests/train/web/serve/running_server.h"
 #include "train/model/text_vectors.h"
+#include "train/web/serve/api_error.h"
 #include "train/web/serve/embedding_queue.h"
 #include "train/web/serve/embeddings_endpoint.h"
 
