@@ -183,6 +183,7 @@ void run(const Arguments& a) {
   if (a.json) {
     const auto as_json = [](const Speed& s) {
       return nlohmann::ordered_json{{"messages_per_s", s.messages_per_second},
+                                    {"messages_per_cpu_s", s.per_cpu_second},
                                     {"padding", s.padding},
                                     {"update_ms", s.update_ms},
                                     {"updates", s.updates},
@@ -196,10 +197,11 @@ void run(const Arguments& a) {
   }
   fmt::print("{} messages of {:.1f} tokens on average, an update after about {}, {} threads\n", a.messages, mean, a.update, thread_count());
   for (const auto& [name, s] : {std::pair("packed", in_rows), std::pair("padded", with_padding)}) {
-    fmt::print("{}: {:.1f} messages/s, {:.0f} % padding, {:.0f} ms an update ({} updates, {} messages)\n", name, s.messages_per_second,
-               100 * s.padding, s.update_ms, s.updates, s.messages);
+    fmt::print(
+        "{}: {:.1f} messages/s, {:.1f} per second of processor time, {:.0f} % padding, {:.0f} ms an update ({} updates, {} messages)\n",
+        name, s.messages_per_second, s.per_cpu_second, 100 * s.padding, s.update_ms, s.updates, s.messages);
   }
-  fmt::print("packed / padded: {:.2f}\n", ratio);
+  fmt::print("packed / padded: {:.2f}, by processor time {:.2f}\n", ratio, in_rows.per_cpu_second / with_padding.per_cpu_second);
 }
 
 }  // namespace

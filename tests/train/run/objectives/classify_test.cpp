@@ -157,6 +157,16 @@ TEST_F(LabelRuns, ContinueAfterAStop) {
   }
 }
 
+TEST_F(LabelRuns, FindTheirBaseAmongItsCheckpoints) {
+  Config c = config("mails.csv", 3);
+  c.train.max_steps = 2;
+  train(c, "run");
+  TrainingEvents nobody;
+  Trainer::resume(folder / "base", {.overrides = {"train.max_steps=8", "train.keep_last=9", "train.eval_interval=2"}}).run(nobody, never);
+  const TrainedModel trained = load_trained_model((folder / "run").string());
+  EXPECT_EQ(trained.config.model.classes, 2);
+}
+
 TEST_F(LabelRuns, ContinueWithTheLabelsOfAClassifier) {
   train(config("mails.csv", 0), "first");
   Config c = config("mails.csv", 0);
