@@ -132,15 +132,16 @@ bool learns_preferences(const RunOptions& run) {
 
 int finetune_command(FinetuneArguments arguments) {
   RunOptions& run = arguments.train.run;
-  const bool embeds = arguments.objective == "embedding";
+  const bool embeds = arguments.objective == "embedding", is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
   require_input(embeds || arguments.objective == "language", "--objective is ", arguments.objective, ", expected language or embedding");
+  require_input(!embeds || is_own_recipe, "--objective embedding sets keys of the recipe ", kRecipe, ": leave it out, and set embedding.batch in ",
+                run.config);
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   // Set what the recipe leaves open.
   const ModelOrigin origin = ModelOrigin::open(run.init_from);
   const TransformerConfig model = origin.config().model;
-  std::vector<std::string> first;                    // the user's settings come later and win
-  const bool is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
+  std::vector<std::string> first;  // the user's settings come later and win
   if (is_own_recipe && (model.positions == Positions::rope || model.positions == Positions::none) && model.block_size > kShortWindow &&
       !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));

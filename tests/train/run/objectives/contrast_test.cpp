@@ -24,6 +24,7 @@ struct GoldenPairs {
 GoldenPairs golden_pairs() {
   const nlohmann::json all = testing::json_fixture("contrast.json");
   GoldenPairs pairs{.texts = {.places = all["places"].get<std::vector<index>>(), .ids = all["ids"].get<std::vector<std::int64_t>>()},
+                    .pooled = {},
                     .results = all["results"]};
   for (const nlohmann::json& number : all["pooled"]) {
     pairs.pooled.push_back(static_cast<float>(number.get<double>()));
