@@ -64,8 +64,7 @@ Pooling read_pooling(const std::filesystem::path& folder, std::vector<std::strin
   if (!is_there(file)) {
     return Pooling::mean;
   }
-  const nlohmann::json object =
-      parse_json_object(read_bytes(file), file.string(), "the settings of sentence-transformers' pooling");
+  const nlohmann::json object = parse_json_object(read_bytes(file), file.string(), "the settings of sentence-transformers' pooling");
   std::vector<std::string> modes;
   for (const auto& [key, value] : object.items()) {
     if (key.starts_with("pooling_mode_") && value == true) {

@@ -134,8 +134,8 @@ int finetune_command(FinetuneArguments arguments) {
   RunOptions& run = arguments.train.run;
   const bool embeds = arguments.objective == "embedding", is_own_recipe = run.config == kRecipe;  // another file sets these keys itself
   require_input(embeds || arguments.objective == "language", "--objective is ", arguments.objective, ", expected language or embedding");
-  require_input(!embeds || is_own_recipe, "--objective embedding sets keys of the recipe ", kRecipe, ": leave it out, and set embedding.batch in ",
-                run.config);
+  require_input(!embeds || is_own_recipe, "--objective embedding sets keys of the recipe ", kRecipe,
+                ": leave it out, and set embedding.batch in ", run.config);
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   // Set what the recipe leaves open.

@@ -126,9 +126,8 @@ ServedModel served_model(const ServeArguments& arguments, const std::string& nam
                          const Tokenizer& tokenizer) {
   ServedModel model{
       .gpt = gpt, .tokenizer = tokenizer, .name = name, .fingerprint = fingerprint_of(origin), .created = seconds_since_1970()};
-  model.vectors = [compute = std::make_shared<TextVectors>(gpt, origin.config().embedding.pooling)](std::span<const std::vector<Token>> texts) {
-    return (*compute)(texts);
-  };
+  model.vectors = [compute = std::make_shared<TextVectors>(gpt, origin.config().embedding.pooling)](
+                      std::span<const std::vector<Token>> texts) { return (*compute)(texts); };
   try {
     model.form = template_of(arguments.form, origin, tokenizer);
     model.answers = answer_format_of(*model.form);
