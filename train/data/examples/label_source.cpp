@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "train/data/examples/read_examples.h"

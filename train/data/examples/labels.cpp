@@ -140,7 +140,7 @@ index put_stratified_last(LabelCorpus& corpus, double val_fraction, std::uint64_
   // Move them to the end, and keep the order of both parts.
   std::vector<std::size_t> order(all);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto middle = std::ranges::stable_partition(order, [&](std::size_t i) { return !held_out[i]; }).begin();
+  const auto middle = std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return !held_out[i]; });
   const index training = middle - order.begin();
   reorder(corpus.examples, order);
   reorder(corpus.places, order);
