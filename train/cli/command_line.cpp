@@ -81,10 +81,10 @@ struct CommandLine {
     app.require_subcommand(0, 1);
     app.fallthrough();  // --threads may also follow the command
     Commands program(app, chosen);
-    for (const auto add : {add_assistant, add_train,  add_finetune, add_resume,         add_eval,   add_classify, add_embed, add_sample,
-                           add_chat,      add_serve,  add_import,   add_merge,          add_teach,  add_export,     add_inspect,
-                           add_report,    add_watch,  add_runs,     add_export_metrics, add_verify, add_plan,       add_sweep,
-                           add_tokenizer, add_corpus, add_config,   add_bench,          add_cache,  add_completion, add_man}) {
+    for (const auto add : {add_assistant, add_train, add_finetune,       add_resume,     add_eval,  add_classify, add_embed,     add_sample,
+                           add_chat,      add_serve, add_import,         add_merge,      add_teach, add_export,   add_inspect,   add_report,
+                           add_watch,     add_runs,  add_export_metrics, add_verify,     add_plan,  add_sweep,    add_tokenizer, add_corpus,
+                           add_config,    add_bench, add_cache,          add_completion, add_man}) {
       add(program);
     }
     app.footer(kFooter);

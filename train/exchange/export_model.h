@@ -33,10 +33,10 @@ struct ModelToExport {
   const TransformerConfig& config;  // with all defaults
   const ParameterStore& parameters;
   const Tokenizer& tokenizer;
-  std::string chat_template{};        // in the Jinja language; empty if there is none
-  std::optional<Token> answer_end{};  // a token that ends an answer, in addition to the tokenizer's end tokens
-  AnswerSampling sampling{};          // how answers are drawn
-  ClassifyConfig classify{};          // the labels of a classifier (TransformerConfig::classes)
+  std::string chat_template{};           // in the Jinja language; empty if there is none
+  std::optional<Token> answer_end{};     // a token that ends an answer, in addition to the tokenizer's end tokens
+  AnswerSampling sampling{};             // how answers are drawn
+  ClassifyConfig classify{};             // the labels of a classifier (TransformerConfig::classes)
   std::optional<VectorFiles> vectors{};  // how vectors are made of texts; absent: the model was not trained for that
 };
 

@@ -105,7 +105,7 @@ void print_next_steps(const Trainer& trainer, bool losses_fall) {
                                  config.lora.rank > 0 ? ", as may training all weights instead of adapters (--full)." : ".")));
   }
   print_message(for_terminal(config.classify.is_on()            ? concat("next: dikkat eval ", run, ", and dikkat classify ", run, " FILE")
-                             : config.embedding.is_on()           ? concat("next: dikkat embed ", run, " texts.txt --out vectors.npy")
+                             : config.embedding.is_on()         ? concat("next: dikkat embed ", run, " texts.txt --out vectors.npy")
                              : trainer.data().chat() != nullptr ? concat("next: dikkat chat ", run)
                                                                 : concat("next: dikkat sample ", run, " --prompt \"...\"")));
 }
