@@ -211,7 +211,12 @@ await serving(["--api-key", "secret"], async ({ base_url: baseURL, model }) => {
     OpenAI.BadRequestError,
     { param: "messages[0].tool_call_id" },
   );
-  await refused(client.embeddings.create({ model, input: "a" }), OpenAI.BadRequestError, { status: 400, code: "embeddings_not_supported" });
+  await refused(client.embeddings.create({ model, input: [] }), OpenAI.BadRequestError, { param: "input" });
+  // The client asks for base64 unless it is told otherwise, and decodes it.
+  const vectors = async (more) => (await client.embeddings.create({ model, input: ["a", "the lamp"], ...more })).data;
+  const [decoded, given] = [await vectors({}), await vectors({ encoding_format: "float" })];
+  assert.deepEqual(decoded, given, "both encodings have the same numbers");
+  for (const { embedding } of decoded) assert(Math.abs(Math.hypot(...embedding) - 1) < 1e-6, "the length is 1");
   await refused(new OpenAI({ baseURL, apiKey: "wrong", maxRetries: 0 }).models.list(), OpenAI.AuthenticationError, {
     status: 401,
     code: "invalid_api_key",

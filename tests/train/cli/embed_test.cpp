@@ -144,8 +144,10 @@ TEST_F(Vectors, RefuseBadInputAndWriteNothing) {
                             R"({"anchor": "b", "positive": "b"})"
                             "\n");
   here.write("once.csv", "query,document\na,b\na,b\na,b\n");
+  here.write("anchor.csv", "query,document\na,b\na,c\na,d\n");
   for (const auto& [file, parts] :
-       {std::pair("equal.jsonl", Words{"equal.jsonl: line 1"}), std::pair("once.csv", Words{"once.csv", "3 pairs"})}) {
+       {std::pair("equal.jsonl", Words{"equal.jsonl: line 1"}), std::pair("once.csv", Words{"once.csv", "3 pairs"}),
+        std::pair("anchor.csv", Words{"anchor.csv", "3 pairs", "one anchor"})}) {
     expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", file, "--out", "no", "--set", "data.val_fraction=0"},
                    parts);
   }

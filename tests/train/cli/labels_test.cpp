@@ -85,6 +85,7 @@ TEST_F(Classifying, FromTheTableToLabels) {
   expect_refused(here, {"chat", "tuned"}, {"tuned", "classifier"});
   here.write("questions.jsonl", R"({"prompt": "the", "choices": ["a", "b"], "answer": 0})");
   expect_refused(here, {"eval", "tuned", "--tasks", "questions.jsonl"}, {"tuned", "classifier"});
+  expect_refused(here, {"eval", "base", "--tasks", "questions.jsonl", "--beside", "tuned"}, {"tuned", "classifier"});
   expect_refused(here, {"eval", "tuned", "--stride", "4"}, {"tuned", "--stride"});
   expect_refused(here, {"export", "tuned", "--out", "tuned.gguf"}, {"gguf", "2 labels", "hf"});
   expect_refused(here, {"export", "tuned", "--out", "tuned.bin"}, {"llm.c", "2 labels", "hf"});

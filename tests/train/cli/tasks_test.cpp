@@ -90,6 +90,7 @@ TEST_F(Tasks, BadFilesAreRefusedByLine) {
   refused(question + "\n" + R"({"prompt": "a", "refuse": true})", {"line 2", "--refusal"});
   refused(question, {"--refusal", "\"refuse\""}, {"--refusal", "no"});
   refused(question, {"line 1", "--add-bos"}, {"--add-bos"});
+  expect_refused(here, {"eval", kSamples + "a", "--tasks", "tasks.jsonl", "--refusal", ""}, {"--refusal", "empty"});
   for (const Words& option : {Words{"--beside", kSamples + "b"}, {"--refusal", "no"}, {"--add-bos"}}) {
     expect_refused(here, {"eval", kSamples + "a", option[0], option.size() > 1 ? option[1] : "--json"}, {option[0], "--tasks"});
   }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -80,6 +81,8 @@ EvalRequest request_of(const EvalArguments& a) {
   const auto scored = value_named<ScoredText>(a.score);
   require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
   const DType keys = cache_type_named(a.cache);
+  require_input(std::ranges::find(a.refusals, "") == a.refusals.end(),
+                "--refusal is empty, and every answer has the empty text: give a text that only refusals have");
   require_input(!a.tasks.empty() || (a.beside.empty() && a.refusals.empty() && !a.adds_begin),
                 "--beside, --refusal and --add-bos apply only to questions: add --tasks FILE.jsonl, or leave them out");
   if (!a.tasks.empty()) {
@@ -390,6 +393,7 @@ int eval_command(const EvalArguments& arguments) {
     std::optional<TrainedModel> beside;
     if (!request.beside.empty()) {
       beside = load_trained_model(request.beside, {}, request.packing);
+      require_no_classifier(*beside);
       report_chosen_checkpoint({.source = request.beside}, beside->origin);
     }
     stop_in_order();

@@ -19,16 +19,24 @@ TextPairDataset::Options text_pair_options(const Config& config, const std::stri
           .purpose = purpose};
 }
 
-/// Throws InputError if all pairs are one, because there is then nothing to tell them from. Negatives count as other texts.
+/// Throws InputError if no pair has a text that is a wrong answer to its anchor, because there is then nothing to tell the right one from.
 void require_different(const TextPairStore& store, const std::string& file) {
-  std::set<std::vector<Token>> seconds;
-  for (index pair = 0; pair < store.pairs() && seconds.size() < 2; ++pair) {
+  std::set<std::vector<Token>> seconds, anchors;
+  bool has_negatives = false;
+  for (index pair = 0; pair < store.pairs(); ++pair) {
+    const auto anchor = store.text(store.first_text(pair));
+    anchors.emplace(anchor.begin(), anchor.end());
+    has_negatives = has_negatives || store.first_text(pair + 1) - store.first_text(pair) > 2;
     for (index text = store.first_text(pair) + 1; text < store.first_text(pair + 1); ++text) {
       seconds.emplace(store.text(text).begin(), store.text(text).end());
     }
   }
   require_input(seconds.size() >= 2, "the ", store.pairs(), store.pairs() == 1 ? " pair" : " pairs", " of ", file,
                 " for training have one positive text, and no negative, so there is nothing to tell it from: give pairs of other texts");
+  require_input(
+      anchors.size() >= 2 || has_negatives, "the ", store.pairs(), " pairs of ", file,
+      " for training have one anchor, and no negative, so all positives are right answers to it: give pairs with other anchors, or "
+      "negatives");
 }
 
 class TextPairSource : public OpenedSource {

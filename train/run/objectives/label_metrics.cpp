@@ -128,14 +128,17 @@ Metrics label_metrics(const ClassifyConfig& classify, const JudgedLabels& judged
     texts += 1;
     right += is_right ? 1 : 0;
   });
-  // Average F1 over the labels.
-  double f1 = 0;
+  // Average F1 over the labels that a text has or gets.
+  double f1 = 0, seen = 0;
   for (index label = 0; label < static_cast<index>(classes); ++label) {
     const auto [of_label, missed, wrong] = right_missed_wrong(table, label);
-    f1 += of_label > 0 ? 2 * of_label / (2 * of_label + missed + wrong) : 0;
+    if (const double all = 2 * of_label + missed + wrong; all > 0) {
+      f1 += 2 * of_label / all;
+      seen += 1;
+    }
   }
   return {{.name = "accuracy", .value = right / texts, .label = "accuracy"},
-          {.name = kMacroF1, .value = f1 / static_cast<double>(classes), .label = "F1"},
+          {.name = kMacroF1, .value = f1 / std::max(seen, 1.0), .label = "F1"},
           {.name = "calibration_error", .value = calibration.error()}};
 }
 

@@ -31,10 +31,13 @@ TEST(LabelMetrics, CountsRightAndWrongLabels) {
   EXPECT_EQ(table.counts, (std::vector<index>{3, 1, 0, 1, 3, 0, 0, 0, 0}));
   const Metrics metrics = label_metrics(classify, judged, table);
   EXPECT_NEAR(value_of(metrics, "accuracy"), 6.0 / 8, 1e-12);
-  EXPECT_NEAR(value_of(metrics, "macro_f1"), (6.0 / 8 + 6.0 / 8 + 0) / 3, 1e-12) << "a label that never occurs has 0";
+  EXPECT_NEAR(value_of(metrics, "macro_f1"), 6.0 / 8, 1e-12) << "a label that no text has or gets does not count";
   const double likeliest = std::exp(kHigh) / (std::exp(kHigh) + 2);
   EXPECT_NEAR(value_of(metrics, "calibration_error"), std::abs(6.0 / 8 - likeliest), 1e-12) << "one bin";
   EXPECT_EQ(label_table_of(nlohmann::json::parse(to_json(table).dump())), table);
+  add(judged, 0, 2);
+  EXPECT_NEAR(value_of(label_metrics(classify, judged, label_table(classify, judged)), "macro_f1"), (6.0 / 9 + 6.0 / 8 + 0) / 3, 1e-12)
+      << "one that a text gets counts";
 }
 
 TEST(LabelMetrics, CountsEachOfSeveralLabels) {
