@@ -153,6 +153,7 @@ TEST_F(Vectors, RefuseBadInputAndWriteNothing) {
   }
   expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", "text.txt", "--out", "no"}, {"text.txt"});
   expect_refused(here, tune({"embedding.batch=15", "train.gradient_accumulation_steps=2"}), {"embedding.batch", "15", "2"});
+  expect_refused(here, tune({"embedding.batch=0"}), {"--objective embedding", "embedding.batch=0"});
   expect_refused(here, {"finetune", "base", "--objective", "vectors", "--data", "pairs.jsonl"}, {"--objective", "vectors", "embedding"});
   expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", "pairs.jsonl", "--replay", "text.txt", "--out", "no"},
                  {"embedding.batch", "--replay"});

@@ -69,6 +69,8 @@ void add_embedding(const RunOptions& run, std::vector<std::string>& first) {
       apply_override(config, setting);
     }
   }
+  require_input(config.embedding.is_on(), "--objective embedding and --set embedding.batch=", config.embedding.batch,
+                " contradict each other: give 2 or more pairs, or leave one of them out");
   first.push_back(concat("embedding.batch=", kUsualBatch));
   first.emplace_back("train.batch_size=1");
   const index batch = config.embedding.batch;
@@ -146,6 +148,8 @@ int finetune_command(FinetuneArguments arguments) {
       !is_set(run, "data.window") && !is_set(run, "model.block_size")) {
     first.push_back(concat("data.window=", kShortWindow));
   }
+  require_input(arguments.labels.empty() || !is_set(run, "classify.field"),
+                "--labels and --set classify.field name the same thing: leave one of them out");
   const bool classifies = !arguments.labels.empty() || is_set(run, "classify.field");
   const bool prefers = is_own_recipe && !classifies && !embeds && learns_preferences(run);
   if (arguments.full) {
