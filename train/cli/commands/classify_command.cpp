@@ -1,4 +1,5 @@
-#include <filesystem>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
 #include "train/data/corpus/corpus_files.h"
+#include "train/data/corpus/placed_texts.h"
 #include "train/data/examples/labels.h"
 #include "train/model/classifier.h"
 
@@ -100,7 +102,10 @@ int classify_command(const ClassifyArguments& arguments) {
   if (arguments.file == kStandardInput) {
     announce_standard_input("the texts");
   }
-  const TextsToClassify texts = read_texts_to_classify(arguments.file, data);
+  const std::vector<PlacedText> placed =
+      read_texts(arguments.file, {.name = column_of(data.text_field, data), .option = "--columns text=NAME"});
+  std::vector<std::string> texts;
+  std::ranges::transform(placed, std::back_inserter(texts), &PlacedText::text);
   stop_in_order();
   // Classify some at a time.
   index cut = 0;
@@ -108,13 +113,13 @@ int classify_command(const ClassifyArguments& arguments) {
   if (!arguments.json) {
     print_header(classifier);
   }
-  for (std::size_t first = 0; first < texts.texts.size() && !stop_requested(); first += kAtOnce) {
-    const auto some = std::span(texts.texts).subspan(first, std::min(kAtOnce, texts.texts.size() - first));
+  for (std::size_t first = 0; first < texts.size() && !stop_requested(); first += kAtOnce) {
+    const auto some = std::span(texts).subspan(first, std::min(kAtOnce, texts.size() - first));
     const std::vector<Classifier::Answer> answers = classifier(some);
     for (std::size_t i = 0; i < some.size(); ++i) {
       arguments.json ? print_as_json(classifier, answers[i]) : print_row(classifier, answers[i]);
       if (answers[i].is_cut && ++cut == 1) {
-        first_cut = texts.places[first + i];
+        first_cut = placed[first + i].place;
       }
     }
     flush_results();
