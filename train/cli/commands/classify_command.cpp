@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,11 @@ std::string csv_field(const std::string& text) {
   return quoted + '"';
 }
 
+void print_cells(std::vector<std::string> cells) {
+  std::ranges::transform(cells, cells.begin(), csv_field);
+  print_result(fmt::format("{}\n", fmt::join(cells, ",")));
+}
+
 /// Returns the labels of a text that may have several.
 std::vector<std::string> labels_of(const Classifier& classifier, const Classifier::Answer& answer) {
   std::vector<std::string> labels;
@@ -66,28 +72,21 @@ void print_as_json(const Classifier& classifier, const Classifier::Answer& answe
 }
 
 void print_header(const Classifier& classifier) {
-  std::string header = classifier.several() ? "labels" : "label,probability";
-  for (std::size_t i = 0; classifier.several() && i < classifier.labels().size(); ++i) {
-    append_to(header, concat(',', csv_field(classifier.labels()[i])));
-  }
-  print_result(header + '\n');
+  std::vector<std::string> cells = {"labels"};
+  cells.insert(cells.end(), classifier.labels().begin(), classifier.labels().end());
+  print_cells(classifier.several() ? std::move(cells) : std::vector<std::string>{"label", "probability"});
 }
 
 /// Prints a row: the label and its probability, or the labels with a semicolon between them, and the probability of each label.
 void print_row(const Classifier& classifier, const Classifier::Answer& answer) {
   if (!classifier.several()) {
-    print_result(fmt::format("{},{:.6f}\n", csv_field(classifier.labels()[answer.best()]), answer.probabilities[answer.best()]));
-    return;
+    return print_cells({classifier.labels()[answer.best()], fmt::format("{:.6f}", answer.probabilities[answer.best()])});
   }
-  std::string labels;
-  for (const std::string& label : labels_of(classifier, answer)) {
-    append_to(labels, concat(labels.empty() ? "" : ";", label));
-  }
-  std::string row = csv_field(labels);
+  std::vector<std::string> cells = {fmt::format("{}", fmt::join(labels_of(classifier, answer), ";"))};
   for (const double probability : answer.probabilities) {
-    append_to(row, fmt::format(",{:.6f}", probability));
+    cells.push_back(fmt::format("{:.6f}", probability));
   }
-  print_result(row + '\n');
+  print_cells(std::move(cells));
 }
 
 int classify_command(const ClassifyArguments& arguments) {

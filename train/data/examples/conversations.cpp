@@ -29,11 +29,6 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
   return corpus;
 }
 
-const std::string* ConversationCorpus::first_conversation() const {
-  const auto first = std::ranges::find_if(examples, [](const Conversation& example) { return !example.messages.empty(); });
-  return first == examples.end() ? nullptr : &places[static_cast<std::size_t>(first - examples.begin())];
-}
-
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
                                      const ChatTemplate& form, ScoredText scored, index window)
     : ScoredSequences(tokenizer.vocab_size()) {
