@@ -30,7 +30,10 @@ class TextsOfFiles : public ::testing::Test {
 
 TEST_F(TextsOfFiles, AreRowsObjectsOrLines) {
   EXPECT_EQ(read("a.csv", "text,label\nhello,ham\n"), std::vector<std::string>{"hello"});
-  EXPECT_EQ(read("b.txt", "\xEF\xBB\xBF" "first\r\nsecond\n"), (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(read("b.txt",
+                 "\xEF\xBB\xBF"
+                 "first\r\nsecond\n"),
+            (std::vector<std::string>{"first", "second"}));
   EXPECT_EQ(read("c.json", R"([{"text": "one"}, {"text": "two"}])"), (std::vector<std::string>{"one", "two"}));
   EXPECT_EQ(read("d.csv", "text,Body\na,b\n", {.name = "Body"}), std::vector<std::string>{"b"});
   // A key that the run has named may be missing, but not one that the user has just named.

@@ -433,8 +433,9 @@ int eval_command(const EvalArguments& arguments) {
   }
   // Print the result.
   if (!request.json) {
-    print_message(for_terminal(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
-                                                            : ", all of " + names_of(request.corpus))));
+    print_message(
+        for_terminal(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                                  : ", all of " + names_of(request.corpus))));
   }
   if (trained.model->is_classifier()) {
     print_labels(result->parts.front().loss, trained.origin, request.json);

@@ -37,15 +37,15 @@ class ConversationSource : public ExampleSource<ConversationCorpus> {
       const ScoredText learned = purpose == kForTraining ? trained : scored;
       return std::make_unique<ConversationDataset>(ExampleRange{corpus, first, count}, form, learned, scored, purpose);
     });
-    require_input(both.train->can_train(), "no example of ", config_.corpus.front(), training < std::ssize(corpus_.examples) ? kForTraining : "",
-                  " has a token to learn within ", window_key(config_), " = ", index{config_.window},
-                  R"(; raise it, give shorter examples, or check "weight", "train" and "loss" in their messages)");
+    require_input(both.train->can_train(), "no example of ", config_.corpus.front(),
+                  training < std::ssize(corpus_.examples) ? kForTraining : "", " has a token to learn within ", window_key(config_), " = ",
+                  index{config_.window}, R"(; raise it, give shorter examples, or check "weight", "train" and "loss" in their messages)");
     require_input(both.train->evaluation() != nullptr, "no example of ", config_.corpus.front(),
                   " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.window});
     // Collect the notes.
     add_notes(both, notes);
-    notes.push_back(concat("conversations are formatted with the template ", name_of(chat.name()),
-                           " (chat.template), and the loss covers ", in_words(trained), " (chat.loss)",
+    notes.push_back(concat("conversations are formatted with the template ", name_of(chat.name()), " (chat.template), and the loss covers ",
+                           in_words(trained), " (chat.loss)",
                            scored == trained ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
     return std::move(both).data(std::move(chat));
   }

@@ -13,8 +13,8 @@ namespace dikkat {
 /// Texts with labels, in packed rows.
 class LabelDataset : public Dataset {
  public:
-  /// Encodes texts `first` to `first + count - 1` of the corpus (LabelStore). Keeps no references. `purpose` is the use of the texts in notes:
-  /// " for training".
+  /// Encodes texts `first` to `first + count - 1` of the corpus (LabelStore). Keeps no references. `purpose` is the use of the texts in
+  /// notes: " for training".
   LabelDataset(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ClassifyConfig& classify,
                const DataConfig& data, const std::string& purpose);
 

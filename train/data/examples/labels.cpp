@@ -11,7 +11,6 @@
 #include "train/data/samples/permutation.h"
 #include "train/system/in_quotes.h"
 #include "train/system/json.h"
-#include "train/system/pipeline.h"
 #include "train/text/around_text.h"
 
 namespace dikkat {
@@ -19,7 +18,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr index kTextsOfATask = 64;
 /// The key of a label after its column has been chosen. It differs from "label", whose cells in tables may become true or false.
 constexpr const char* kLabelKey = "class";
 
@@ -163,15 +161,8 @@ LabelStore::LabelStore(const LabelCorpus& corpus, index first, index count, cons
                        index window)
     : classes_(std::ssize(classify.labels)) {
   // Encode all texts in parallel.
-  std::vector<ClassifiedText> encoded(static_cast<std::size_t>(count));
-  run_tasks(count, kTextsOfATask, [&](index i) {
-    const auto at = static_cast<std::size_t>(first + i);
-    try {
-      encoded[static_cast<std::size_t>(i)] = encode_text(tokenizer, corpus.examples[at].text, window);
-    } catch (const InputError& error) {
-      fail_input("corpus: ", corpus.places[at], ": ", error.what());
-    }
-  });
+  auto encoded =
+      encode_examples(corpus, first, count, [&](const LabeledText& example) { return encode_text(tokenizer, example.text, window); });
   // Store them with their labels.
   labels_.assign(static_cast<std::size_t>(count * classes_), 0.0F);
   for (index i = 0; i < count; ++i) {

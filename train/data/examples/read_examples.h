@@ -16,6 +16,7 @@
 #include "train/data/corpus/split.h"
 #include "train/data/examples/example_corpus.h"
 #include "train/system/format_numbers.h"
+#include "train/system/pipeline.h"
 
 // Files of examples. This header is private to its folder.
 namespace dikkat {
@@ -39,6 +40,23 @@ void for_examples(std::span<const std::string> paths, const FieldNames& names, s
   require_input(!corpus.examples.empty(), "corpus: ", paths.front(),
                 " has no example, expected a JSON object on each line, an array, or rows of a table");
   corpus.fingerprint = fingerprint.finish();
+}
+
+/// Encodes examples `first` to `first + count - 1` in parallel. Returns the results of encode(example) in their order. InputErrors get the
+/// example's place.
+template <class Example, class F>
+auto encode_examples(const ExampleCorpus<Example>& corpus, index first, index count, F&& encode) {
+  constexpr index kExamplesOfATask = 64;
+  std::vector<decltype(encode(corpus.examples.front()))> encoded(static_cast<std::size_t>(count));
+  run_tasks(count, kExamplesOfATask, [&](index i) {
+    const auto at = static_cast<std::size_t>(first + i);
+    try {
+      encoded[static_cast<std::size_t>(i)] = encode(corpus.examples[at]);
+    } catch (const InputError& error) {
+      fail_input("corpus: ", corpus.places[at], ": ", error.what());
+    }
+  });
+  return encoded;
 }
 
 template <class Example>

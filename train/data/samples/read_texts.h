@@ -30,12 +30,12 @@ class ReadTextStore {
   std::vector<index> begins_{0};  // the first token of each text, and the number of all
 };
 
-/// Rows of packed texts that do not see each other (PackedSamples). Each text is a unit. No target counts. The weight of a row is the number
-/// of its tokens, so steps and evaluations report how many they have read.
+/// Rows of packed texts that do not see each other (PackedSamples). Each text is a unit. No target counts. The weight of a row is the
+/// number of its tokens, so steps and evaluations report how many they have read.
 class ReadTextSamples : public Samples {
  public:
-  /// Keeps a reference to the store, and packs at most `room` tokens into a row. Throws InputError if the store is empty, and Error if a text
-  /// is longer than `room`.
+  /// Keeps a reference to the store, and packs at most `room` tokens into a row. Throws InputError if the store is empty, and Error if a
+  /// text is longer than `room`.
   ReadTextSamples(const ReadTextStore& store, index room);
 
   /// Returns the share of positions that hold padding.

@@ -198,9 +198,8 @@ class CompletionServer::Parts {
   void add_common_to(std::vector<HttpRoute>& routes) {
     routes.push_back({.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }});
     routes.push_back({.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }});
-    routes.push_back({.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) {
-                        return json_response(models_json(listed_models()));
-                      }});
+    routes.push_back(
+        {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }});
     for (const ServedModel& model : models_) {
       routes.push_back({.method = "GET", .path = "/v1/models/" + model.name, .answer = [&model](HttpRequest&) {
                           return json_response(model_json(listed(model)));
@@ -347,7 +346,7 @@ class CompletionServer::Parts {
   JobQueue queue_;
   EmbeddingQueue embeddings_;
   std::optional<JobRunner> runner_;  // absent for a classifier
-  HttpServer server_;  // declared last, because its threads use the other members
+  HttpServer server_;                // declared last, because its threads use the other members
 };
 
 CompletionServer::CompletionServer(std::vector<ServedModel> models, const Options& options)

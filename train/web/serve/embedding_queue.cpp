@@ -14,8 +14,8 @@ std::vector<float> EmbeddingQueue::vectors(const ServedModel& model, std::vector
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= most_waiting_) {
-      throw ApiError(503, concat(waiting_.size(), " requests wait, the most that this server accepts; try again in a moment"),
-                     "", "overloaded");
+      throw ApiError(503, concat(waiting_.size(), " requests wait, the most that this server accepts; try again in a moment"), "",
+                     "overloaded");
     }
     waiting_.push_back(request);
   }

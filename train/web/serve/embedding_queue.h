@@ -25,8 +25,8 @@ class EmbeddingQueue {
   /// ApiError, a 503, if too many requests wait, and the error of the computation.
   std::vector<float> vectors(const ServedModel& model, std::vector<std::vector<Token>> texts, const std::function<void()>& patience);
 
-  /// Computes the vectors of the first texts, about kTokensAtOnce tokens of one model, or a classifier's first request. Call it on the generating thread. Returns whether
-  /// others wait.
+  /// Computes the vectors of the first texts, about kTokensAtOnce tokens of one model, or a classifier's first request. Call it on the
+  /// generating thread. Returns whether others wait.
   bool step();
 
   static constexpr index kTokensAtOnce = 1024;
