@@ -37,8 +37,8 @@ std::vector<Token> tokens_of_input(const ServedModel& model, const json& input, 
   }
   if (std::ssize(tokens) > model.context()) {
     throw ApiError(400,
-                   concat(name, " has ", tokens.size(), " tokens, expected at most ",
-                          model.labels ? "the window of the classifier (data.window), " : "the model's context of ", model.context()),
+                   concat(name, " has ", tokens.size(), " tokens, expected at most the ",
+                          model.labels ? "classifier's window (data.window) of " : "model's context of ", model.context()),
                    "input", "context_length_exceeded");
   }
   return tokens;
