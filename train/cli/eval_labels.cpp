@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include <fmt/format.h>
 
 #include "train/cli/terminal/json_output.h"
-#include "train/cli/terminal/progress.h"
-#include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
 #include "train/metrics/label_table.h"
-#include "train/run/evaluate.h"
-#include "train/run/objectives/classify_scorer.h"
 
 namespace dikkat {
 namespace {
@@ -59,45 +54,30 @@ void print_label_table(const LabelTable& table) {
 
 }  // namespace
 
-int eval_labels(const TrainedModel& trained, const Dataset& texts, const std::string& name, bool json) {
-  ClassifyScorer scorer(*trained.model, trained.config.classify);
-  Evaluator evaluator(scorer);
-  ShareLine line("evaluating");
-  const auto result = evaluator(*texts.evaluation(), {}, stop_requested, std::ref(line));
-  if (!result) {
-    print_message("stopped before the end: an unfinished evaluation gives no result");
-    return 128 + stop_signal();
-  }
-  require(std::isfinite(result->loss), trained.origin.path().string(), ": the loss is ", result->loss,
-          ", expected a number: the model's finite weights give infinite activations");
+void print_labels(const Evaluation& result, const ModelOrigin& origin, bool json) {
   if (json) {
-    nlohmann::ordered_json object{{"texts", result->tokens}, {"loss", result->loss}, {"standard_error", result->standard_error}};
-    for (const Metric& metric : result->metrics) {
+    nlohmann::ordered_json object{{"texts", result.tokens}, {"loss", result.loss}, {"standard_error", result.standard_error}};
+    for (const Metric& metric : result.metrics) {
       object[metric.name] = metric.value;
     }
-    if (!result->table.empty()) {
-      object["table"] = to_json(result->table);
+    if (!result.table.empty()) {
+      object["table"] = to_json(result.table);
     }
-    object["step"] = trained.origin.state().step;
-    object["checkpoint"] = trained.origin.path().string();
-    print_json(object);
-    flush_results();
-    return 0;
+    object["step"] = origin.state().step;
+    object["checkpoint"] = origin.path().string();
+    return print_json(object);
   }
-  print_message(for_terminal(concat(trained.origin.path().string(), ", ", name)));
   const auto row = [](const std::string& what, const std::string& value) { print_result(fmt::format("{:<19}{}\n", what, value)); };
-  row("texts", grouped_digits(result->tokens));
-  for (const Metric& metric : result->metrics) {
+  row("texts", grouped_digits(result.tokens));
+  for (const Metric& metric : result.metrics) {
     row(metric.name, fmt::format("{:.4f}", metric.value));
   }
   row("loss",
-      fmt::format("{:.4f}{}", result->loss, std::isnan(result->standard_error) ? "" : fmt::format(" +- {:.4f}", result->standard_error)));
-  if (!result->table.empty()) {
+      fmt::format("{:.4f}{}", result.loss, std::isnan(result.standard_error) ? "" : fmt::format(" +- {:.4f}", result.standard_error)));
+  if (!result.table.empty()) {
     print_result("\n");
-    print_label_table(result->table);
+    print_label_table(result.table);
   }
-  flush_results();
-  return 0;
 }
 
 }  // namespace dikkat

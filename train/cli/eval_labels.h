@@ -1,14 +1,11 @@
 #pragma once
 
-#include <string>
-
-#include "train/data/dataset.h"
-#include "train/model/trained_model.h"
+#include "train/model/model_origin.h"
+#include "train/run/evaluation.h"
 
 namespace dikkat {
 
-/// Measures a classifier on texts with labels, and prints its accuracy, macro-F1, calibration error, loss and table of confusions. `name`
-/// describes the texts. Returns the exit code.
-int eval_labels(const TrainedModel& trained, const Dataset& texts, const std::string& name, bool json);
+/// Prints the evaluation of a classifier: its accuracy, macro-F1, calibration error, loss and table of confusions.
+void print_labels(const Evaluation& result, const ModelOrigin& origin, bool json);
 
 }  // namespace dikkat

@@ -41,28 +41,43 @@ Classifier::Classifier(const TrainedModel& trained) : trained_(trained) {
 }
 
 std::vector<Classifier::Answer> Classifier::operator()(std::span<const std::string> texts) const {
-  // Encode the texts.
   std::vector<Answer> answers;
-  ReadTextStore store;
+  std::vector<std::vector<Token>> all;
   for (const std::string& text : texts) {
     try {
-      const ClassifiedText read = encode_text(*trained_.tokenizer, text, window());
+      ClassifiedText read = encode_text(*trained_.tokenizer, text, window());
       require_input(!read.tokens.empty(), "has no tokens, expected one or more");
-      store.append(read.tokens);
       answers.push_back({.tokens = std::ssize(read.tokens), .is_cut = read.is_cut});
+      all.push_back(std::move(read.tokens));
     } catch (const InputError& error) {
       fail_input("text ", answers.size() + 1, ' ', error.what());
     }
   }
-  if (texts.empty()) {
-    return answers;
+  const std::vector<float> given = logits(all);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    answers[i].probabilities = probabilities(std::span(given).subspan(i * labels().size(), labels().size()));
   }
+  return answers;
+}
+
+std::vector<double> Classifier::probabilities(std::span<const float> logits) const {
+  std::vector<double> probabilities;
+  label_probabilities(std::vector<double>(logits.begin(), logits.end()), several(), probabilities);
+  return probabilities;
+}
+
+std::vector<float> Classifier::logits(std::span<const std::vector<Token>> texts) const {
+  if (texts.empty()) {
+    return {};
+  }
+  ReadTextStore store;
+  std::ranges::for_each(texts, [&](const std::vector<Token>& text) { store.append(text); });
   // Run the model on some rows at a time.
   const ReadTextSamples samples(store, window());
-  const index rows = std::max<index>(1, kTokensAtOnce / samples.longest().cols);
+  const index rows = std::max<index>(1, kTokensAtOnce / samples.longest().cols), classes = std::ssize(labels());
+  std::vector<float> all(texts.size() * labels().size());
   Tape tape{Recording::off};
   Batch batch;
-  std::vector<double> logits(labels().size());
   for (index first = 0; first < samples.count(); first += rows) {
     const index count = std::min(rows, samples.count() - first);
     batch.reshape(count, samples.longest());
@@ -73,13 +88,12 @@ std::vector<Classifier::Answer> Classifier::operator()(std::span<const std::stri
     const Tensor given = trained_.model->gpt().logits(pass, pooled_features(*trained_.model, pass, batch, Pooling::last));
     const float* from = given.data<float>();
     for (const ReadText& text : batch.texts) {
-      std::copy_n(from, logits.size(), logits.begin());
-      label_probabilities(logits, several(), answers[static_cast<std::size_t>(text.number)].probabilities);
-      from += logits.size();
+      std::copy_n(from, classes, all.begin() + text.number * classes);
+      from += classes;
     }
     tape.reset();
   }
-  return answers;
+  return all;
 }
 
 }  // namespace dikkat

@@ -39,6 +39,11 @@ class Classifier {
   /// tokens.
   std::vector<Answer> operator()(std::span<const std::string> texts) const;
 
+  /// Returns the logits of texts, (texts, labels). Each text has 1 token or more, and at most window().
+  std::vector<float> logits(std::span<const std::vector<Token>> texts) const;
+  /// Returns the probability of each label (label_probabilities()).
+  std::vector<double> probabilities(std::span<const float> logits) const;
+
  private:
   const TrainedModel& trained_;
 };

@@ -155,17 +155,5 @@ TEST_F(Labels, AreStoredWithTokens) {
       names(input_error_of([&] { LabelStore(read(config), 0, 3, tokenizer, config.classify, 5); }), {"line 1", "classify.several"}));
 }
 
-TEST_F(Labels, HaveTextsInManyFiles) {
-  folder.write("a.csv", "text,label\nhello,ham\n");
-  folder.write("b.txt", "first\r\nsecond\n");
-  folder.write("c.json", R"([{"text": "one"}, {"text": "two"}])");
-  folder.write("d.txt", "first\n\nthird\n");
-  const DataConfig data;
-  EXPECT_EQ(read_texts_to_classify(folder.path("a.csv"), data).texts, std::vector<std::string>{"hello"});
-  EXPECT_EQ(read_texts_to_classify(folder.path("b.txt"), data).texts, (std::vector<std::string>{"first", "second"}));
-  EXPECT_EQ(read_texts_to_classify(folder.path("c.json"), data).texts, (std::vector<std::string>{"one", "two"}));
-  EXPECT_TRUE(names(input_error_of([&] { read_texts_to_classify(folder.path("d.txt"), data); }), {"d.txt", "line 2"}));
-}
-
 }  // namespace
 }  // namespace dikkat

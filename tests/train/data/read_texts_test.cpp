@@ -49,21 +49,8 @@ TEST(ReadTexts, ArePackedWithTheirPlaces) {
   EXPECT_TRUE(batch.texts.empty()) << "texts of the batch before";
 }
 
-TEST(ReadTexts, KeepUnitsTogether) {
-  const ReadTextStore store = store_of({3, 2, 1, 4, 6, 1});
-  const ReadTextSamples samples(store, 12, 2);
-  Batch batch;
-  for (index row = 0; row < samples.count(); ++row) {
-    batch.reshape(1, samples.longest());
-    samples.fill(0, row, 0, batch);
-    ASSERT_EQ(std::ssize(batch.texts), 2 * batch.units);
-    for (std::size_t i = 0; i < batch.texts.size(); i += 2) {
-      EXPECT_EQ(batch.texts[i].number % 2, 0);
-      EXPECT_EQ(batch.texts[i + 1].number, batch.texts[i].number + 1);
-    }
-  }
-  EXPECT_THROW(ReadTextSamples(store, 12, 4), Error) << "the last unit is not whole";
-  EXPECT_THROW(ReadTextSamples(store, 6, 2), Error) << "a unit is longer than a row";
+TEST(ReadTexts, AreRefusedIfNoRowHoldsThem) {
+  EXPECT_THROW(ReadTextSamples(store_of({3, 7}), 6), Error) << "a text is longer than a row";
   EXPECT_THROW(ReadTextSamples(ReadTextStore(), 8), InputError);
   ReadTextStore with_none;
   EXPECT_THROW(with_none.append({}), Error);

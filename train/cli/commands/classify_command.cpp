@@ -1,5 +1,7 @@
-#include <filesystem>
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
 #include "train/data/corpus/corpus_files.h"
+#include "train/data/corpus/placed_texts.h"
 #include "train/data/examples/labels.h"
 #include "train/model/classifier.h"
 
@@ -36,6 +39,11 @@ std::string csv_field(const std::string& text) {
     quoted += c == '"' ? "\"\"" : std::string(1, c);
   }
   return quoted + '"';
+}
+
+void print_cells(std::vector<std::string> cells) {
+  std::ranges::transform(cells, cells.begin(), csv_field);
+  print_result(fmt::format("{}\n", fmt::join(cells, ",")));
 }
 
 /// Returns the labels of a text that may have several.
@@ -64,28 +72,21 @@ void print_as_json(const Classifier& classifier, const Classifier::Answer& answe
 }
 
 void print_header(const Classifier& classifier) {
-  std::string header = classifier.several() ? "labels" : "label,probability";
-  for (std::size_t i = 0; classifier.several() && i < classifier.labels().size(); ++i) {
-    append_to(header, concat(',', csv_field(classifier.labels()[i])));
-  }
-  print_result(header + '\n');
+  std::vector<std::string> cells = {"labels"};
+  cells.insert(cells.end(), classifier.labels().begin(), classifier.labels().end());
+  print_cells(classifier.several() ? std::move(cells) : std::vector<std::string>{"label", "probability"});
 }
 
 /// Prints a row: the label and its probability, or the labels with a semicolon between them, and the probability of each label.
 void print_row(const Classifier& classifier, const Classifier::Answer& answer) {
   if (!classifier.several()) {
-    print_result(fmt::format("{},{:.6f}\n", csv_field(classifier.labels()[answer.best()]), answer.probabilities[answer.best()]));
-    return;
+    return print_cells({classifier.labels()[answer.best()], fmt::format("{:.6f}", answer.probabilities[answer.best()])});
   }
-  std::string labels;
-  for (const std::string& label : labels_of(classifier, answer)) {
-    append_to(labels, concat(labels.empty() ? "" : ";", label));
-  }
-  std::string row = csv_field(labels);
+  std::vector<std::string> cells = {fmt::format("{}", fmt::join(labels_of(classifier, answer), ";"))};
   for (const double probability : answer.probabilities) {
-    append_to(row, fmt::format(",{:.6f}", probability));
+    cells.push_back(fmt::format("{:.6f}", probability));
   }
-  print_result(row + '\n');
+  print_cells(std::move(cells));
 }
 
 int classify_command(const ClassifyArguments& arguments) {
@@ -100,7 +101,10 @@ int classify_command(const ClassifyArguments& arguments) {
   if (arguments.file == kStandardInput) {
     announce_standard_input("the texts");
   }
-  const TextsToClassify texts = read_texts_to_classify(arguments.file, data);
+  const std::vector<PlacedText> placed =
+      read_texts(arguments.file, {.name = column_of(data.text_field, data), .option = "--columns text=NAME"});
+  std::vector<std::string> texts;
+  std::ranges::transform(placed, std::back_inserter(texts), &PlacedText::text);
   stop_in_order();
   // Classify some at a time.
   index cut = 0;
@@ -108,13 +112,13 @@ int classify_command(const ClassifyArguments& arguments) {
   if (!arguments.json) {
     print_header(classifier);
   }
-  for (std::size_t first = 0; first < texts.texts.size() && !stop_requested(); first += kAtOnce) {
-    const auto some = std::span(texts.texts).subspan(first, std::min(kAtOnce, texts.texts.size() - first));
+  for (std::size_t first = 0; first < texts.size() && !stop_requested(); first += kAtOnce) {
+    const auto some = std::span(texts).subspan(first, std::min(kAtOnce, texts.size() - first));
     const std::vector<Classifier::Answer> answers = classifier(some);
     for (std::size_t i = 0; i < some.size(); ++i) {
       arguments.json ? print_as_json(classifier, answers[i]) : print_row(classifier, answers[i]);
       if (answers[i].is_cut && ++cut == 1) {
-        first_cut = texts.places[first + i];
+        first_cut = placed[first + i].place;
       }
     }
     flush_results();

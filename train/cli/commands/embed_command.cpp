@@ -7,12 +7,12 @@
 #include "autograd/base/parallel.h"
 #include "train/cli/chosen_checkpoint.h"
 #include "train/cli/commands.h"
-#include "train/cli/read_texts.h"
 #include "train/cli/shared_options.h"
 #include "train/cli/terminal/progress.h"
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
+#include "train/data/corpus/placed_texts.h"
 #include "train/model/text_vectors.h"
 #include "train/model/trained_model.h"
 #include "train/system/folder.h"
@@ -43,8 +43,7 @@ std::vector<std::vector<Token>> tokens_to_embed(const EmbedArguments& a, const T
     } catch (const InputError& error) {
       fail_input(one.place, ": ", error.what());
     }
-    require_input(one.text.find_first_not_of(" \t\r\n") != std::string::npos && !tokens.empty(), one.place,
-                  ": the text is empty, expected words");
+    require_input(!tokens.empty(), one.place, ": the text has no tokens, expected words");
     require_input(tokens.size() <= context || a.cut, one.place, ": the text has ", tokens.size(),
                   " tokens, expected at most the model's context of ", context, ": shorten it, or cut such texts at their end (--cut)");
     cut += tokens.size() > context ? 1 : 0;
@@ -89,7 +88,8 @@ int embed_command(const EmbedArguments& a) {
   const TrainedModel trained = load_trained_model(a.model.source, a.model.options(), packing_named(a.weights));
   report_chosen_checkpoint(a.model, trained.origin);
   const Pooling chosen = pooling.value_or(trained.config.embedding.pooling);
-  const std::vector<std::vector<Token>> texts = tokens_to_embed(a, trained, read_texts(a.file, a.column));
+  const TextColumn column{.name = a.column.empty() ? "text" : a.column, .option = "--column", .is_strict = !a.column.empty()};
+  const std::vector<std::vector<Token>> texts = tokens_to_embed(a, trained, read_texts(a.file, column));
   // Compute the vectors.
   stop_in_order();
   TextVectors compute(trained.model->gpt(), chosen);

@@ -33,6 +33,7 @@
 #include "train/run/evaluate.h"
 #include "train/run/exact_match.h"
 #include "train/run/loss_fingerprint.h"
+#include "train/run/objectives/classify_scorer.h"
 #include "train/run/objectives/embedding_scorer.h"
 #include "train/run/objectives/language_scorer.h"
 #include "train/system/machine_memory.h"
@@ -271,7 +272,8 @@ std::optional<EvalResult> measure_losses(const EvalRequest& request, const Train
   if (page != nullptr) {
     language.listen([page](const Batch& batch, std::span<const double> losses) { page->add(batch, losses); });
   }
-  Scorer& scorer = embeds ? static_cast<Scorer&>(vectors) : language;
+  ClassifyScorer labels(*trained.model, trained.config.classify);
+  Scorer& scorer = trained.model->is_classifier() ? static_cast<Scorer&>(labels) : embeds ? static_cast<Scorer&>(vectors) : language;
   Evaluator evaluator(scorer);
   evaluator.round_keys(request.keys);
   // Check that the activations fit the machine, before any text is evaluated.
@@ -411,12 +413,6 @@ int eval_command(const EvalArguments& arguments) {
   if (const std::string skipped = skipping.skipped(); !skipped.empty()) {
     warn("left out characters that the model does not know: " + skipped);
   }
-  if (trained.model->is_classifier()) {
-    stop_in_order();
-    const std::vector<std::string>& paths = request.is_of_run() ? trained.config.data.training_paths() : request.corpus;
-    return eval_labels(trained, *parts.front().text, concat(request.is_of_run() ? "the validation part of " : "all of ", names_of(paths)),
-                       request.json);
-  }
   choose_scored(request, trained, parts);
   require_input(request.html.empty() || !trained.config.embedding.is_on(), model,
                 " makes vectors and predicts no tokens: leave --html out");
@@ -440,11 +436,16 @@ int eval_command(const EvalArguments& arguments) {
     return 128 + stop_signal();
   }
   // Print the result.
-  if (request.json) {
+  if (!request.json) {
+    print_message(
+        for_terminal(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
+                                                  : ", all of " + names_of(request.corpus))));
+  }
+  if (trained.model->is_classifier()) {
+    print_labels(result->parts.front().loss, trained.origin, request.json);
+  } else if (request.json) {
     print_json_of(*result, request, trained.origin);
   } else {
-    print_message(model + (request.is_of_run() ? ", the whole validation part of " + names_of(trained.config.data.training_paths())
-                                               : ", all of " + names_of(request.corpus)));
     print_table_of(*result);
   }
   flush_results();

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -24,7 +25,6 @@
 #include "train/system/machine_memory.h"
 #include "train/system/reserved_memory.h"
 #include "train/web/http/loopback.h"
-#include "train/web/serve/classify_server.h"
 #include "train/web/serve/completion_server.h"
 #include "train/web/serve/loading_server.h"
 #include "train/web/serve/stream_plan.h"
@@ -196,41 +196,20 @@ std::unique_ptr<LoadingServer> loading_server(const CompletionServer::Options& s
   }
 }
 
-/// Serves a classifier, whose only answers are labels.
-int serve_classifier(const ServeArguments& arguments, const TrainedModel& trained, std::shared_ptr<const ListeningSocket> socket) {
+/// Returns a classifier, as clients see it.
+ServedModel served_classifier(const ServeArguments& arguments, const TrainedModel& trained) {
   require_input(arguments.adapters.empty(), "--adapter is for models that write, but ", trained.origin.path().string(),
                 " is a classifier: leave it out");
   const Classifier classifier(trained);
-  ServedClassifier model{.name = name_of_base(arguments),
-                         .created = seconds_since_1970(),
-                         .context = classifier.window(),
-                         .labels = classifier.labels(),
-                         .several = classifier.several()};
-  model.classify = [&](const std::vector<std::string>& texts) {
-    std::vector<ServedClassifier::Answer> answers;
-    for (Classifier::Answer& answer : classifier(texts)) {
-      require_input(!answer.is_cut, "text ", answers.size() + 1, " is longer than the ", classifier.window(),
-                    " tokens that the model reads (data.window): shorten it");
-      answers.push_back({.probabilities = std::move(answer.probabilities), .tokens = answer.tokens});
-    }
-    return answers;
-  };
-  const CompletionServer::Options options = server_options(arguments, {});
-  ClassifyServer server(model, {.host = options.host,
-                                .port = options.port,
-                                .socket = std::move(socket),
-                                .api_key = options.api_key,
-                                .most_waiting = options.most_waiting,
-                                .log = options.log});
-  stop_in_order();
-  if (arguments.json) {
-    print_json({{"url", server.url()}, {"model", model.name}, {"labels", model.labels}});
-    flush_results();
-  }
-  print_message(for_terminal(concat("serving ", model.name, ", a classifier of ", model.labels.size(), " labels: POST texts to ",
-                                    server.url(), "classify. Ctrl-C stops it")));
-  server.serve(stop_requested);
-  return 0;
+  ServedModel model{.gpt = trained.model->gpt(),
+                    .tokenizer = *trained.tokenizer,
+                    .name = name_of_base(arguments),
+                    .fingerprint = fingerprint_of(trained.origin),
+                    .created = seconds_since_1970()};
+  model.labels = ServedLabels{.names = classifier.labels(), .several = classifier.several(), .window = classifier.window()};
+  model.labels->probabilities = [classifier](std::span<const float> logits) { return classifier.probabilities(logits); };
+  model.vectors = [classifier](std::span<const std::vector<Token>> texts) { return classifier.logits(texts); };
+  return model;
 }
 
 int serve_command(const ServeArguments& arguments) {
@@ -239,12 +218,11 @@ int serve_command(const ServeArguments& arguments) {
   const LoadedModels loaded = load_models(arguments);
   const TrainedModel& trained = loaded.base.model;
   report_chosen_checkpoint(arguments.model, trained.origin);
-  if (trained.model->is_classifier()) {
-    return serve_classifier(arguments, trained, loading != nullptr ? loading->hand_over() : nullptr);
-  }
+  const bool classifies = trained.model->is_classifier();
   const std::size_t free = free_memory(machine_memory(), process_memory());
-  const StreamPlan plan = plan_of(arguments, trained, free);
-  const std::vector<ServedModel> models = served_models(arguments, loaded);
+  const StreamPlan plan = classifies ? StreamPlan() : plan_of(arguments, trained, free);
+  const std::vector<ServedModel> models =
+      classifies ? std::vector{served_classifier(arguments, trained)} : served_models(arguments, loaded);
   const ServedModel& model = models.front();
   CompletionServer::Options options = server_options(arguments, plan);
   if (loading != nullptr) {
@@ -258,7 +236,9 @@ int serve_command(const ServeArguments& arguments) {
                 kKeyVariable));
   }
   stop_in_order();
-  if (arguments.json) {
+  if (arguments.json && classifies) {
+    print_json({{"url", server.url()}, {"model", model.name}, {"labels", model.labels->names}});
+  } else if (arguments.json) {
     print_json({{"url", server.url()},
                 {"base_url", server.url() + "v1"},
                 {"model", model.name},
@@ -269,15 +249,20 @@ int serve_command(const ServeArguments& arguments) {
                 {"stream_bytes", plan.needs.stream},
                 {"cache_bytes", plan.all_streams()},
                 {"prompt_cache_bytes", plan.prompts()}});
-    flush_results();
   }
-  print_message(plan_text(plan, free));
-  std::string names = model.name;
-  for (const std::string& adapter : loaded.names) {
-    append_to(names, concat(", ", adapter));
+  flush_results();
+  if (classifies) {
+    print_message(for_terminal(concat("serving ", model.name, ", a classifier of ", model.labels->names.size(), " labels: POST texts to ",
+                                      server.url(), "classify. Ctrl-C stops it")));
+  } else {
+    print_message(plan_text(plan, free));
+    std::string names = model.name;
+    for (const std::string& adapter : loaded.names) {
+      append_to(names, concat(", ", adapter));
+    }
+    print_message(for_terminal(
+        concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   }
-  print_message(for_terminal(
-      concat("serving ", names, ": chat at ", server.url(), "; the base URL for clients is ", server.url(), "v1. Ctrl-C stops it")));
   server.serve(stop_requested);
   return 0;
 }

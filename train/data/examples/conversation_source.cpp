@@ -18,61 +18,40 @@ const char* in_words(ScoredText scored) {
   return scored == ScoredText::answers ? "the answers" : scored == ScoredText::last_answer ? "the last answers" : "everything";
 }
 
-class ConversationSource : public OpenedSource {
+class ConversationSource : public ExampleSource<ConversationCorpus> {
  public:
-  ConversationSource(const DataConfig& config, const ChatConfig& chat, const SourceReading& reading) : OpenedSource(config), chat_(chat) {
-    corpus_ = read_conversations(config.corpus, config.names());
-    require_input(reading.tokenizer != nullptr, config.corpus.front(),
-                  " holds conversations, and there is no tokenizer for them: start from a trained model with --init-from "
-                  "(train.init_from), or set tokenizer.path. The first conversation is ",
-                  corpus_.first_conversation() == nullptr ? "" : *corpus_.first_conversation());
-    held_out_ = has_validation() ? read_conversations(config.validation, config.names()) : ConversationCorpus();
-    set_facts(facts_of(corpus_), facts_of(held_out_));
-    facts_.documents_of_training = corpus_.documents;
-    facts_.documents_of_validation = held_out_.documents;
-  }
+  ConversationSource(const DataConfig& config, const ChatConfig& chat, const SourceReading& reading)
+      : ExampleSource(config, reading, "conversations",
+                      [&](const std::vector<std::string>& paths) { return read_conversations(paths, config.names()); }),
+        chat_(chat) {}
 
   SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
     // Choose the examples for training and for validation.
-    const auto all = static_cast<index>(corpus_.examples.size());
-    const index training = has_validation() ? all : put_training_first(corpus_, config_, notes);
-    const ConversationCorpus& others = has_validation() ? held_out_ : corpus_;
-    const index first = has_validation() ? 0 : training;
-    SourceData split{.chat = template_of(chat_, tokenizer)};
-    require_input(training > 0, config_.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
-                  " for validation (data.val_fraction = ", config_.val_fraction,
-                  "), so none is left to train on; give more examples, or set ", "data.val_fraction=0");
+    const index training = has_validation() ? std::ssize(corpus_.examples) : put_training_first(corpus_, config_, notes);
+    ChatTemplate chat = template_of(chat_, tokenizer);
+    require_training(training);
     // Tokenize both parts.
     const ScoredText trained = chat_.loss, scored = chat_.evaluated();
-    const auto form = form_of(config_, tokenizer, *split.chat);
-    auto train = std::make_unique<ConversationDataset>(ExampleRange{corpus_, 0, training}, form, trained, scored, " for training");
-    auto validation = std::make_unique<ConversationDataset>(ExampleRange{others, first, static_cast<index>(others.examples.size()) - first},
-                                                            form, scored, " for validation");
-    require_input(train->can_train(), "no example of ", config_.corpus.front(), training < all ? " for training" : "",
-                  " has a token to learn within ", window_key(config_), " = ", index{config_.window},
-                  R"(; raise it, give shorter examples, or check "weight", "train" and "loss" in their messages)");
-    require_input(train->evaluation() != nullptr, "no example of ", config_.corpus.front(),
+    const auto form = form_of(config_, tokenizer, chat);
+    auto both = parts(training, [&](const ConversationCorpus& corpus, index first, index count, const std::string& purpose) {
+      const ScoredText learned = purpose == kForTraining ? trained : scored;
+      return std::make_unique<ConversationDataset>(ExampleRange{corpus, first, count}, form, learned, scored, purpose);
+    });
+    require_input(both.train->can_train(), "no example of ", config_.corpus.front(),
+                  training < std::ssize(corpus_.examples) ? kForTraining : "", " has a token to learn within ", window_key(config_), " = ",
+                  index{config_.window}, R"(; raise it, give shorter examples, or check "weight", "train" and "loss" in their messages)");
+    require_input(both.train->evaluation() != nullptr, "no example of ", config_.corpus.front(),
                   " has a token that evaluations score (chat.eval_loss) within ", window_key(config_), " = ", index{config_.window});
     // Collect the notes.
-    for (const ConversationCorpus* corpus : {&corpus_, &held_out_}) {
-      const std::vector<std::string> some = corpus->found.notes();
-      notes.insert(notes.end(), some.begin(), some.end());
-    }
-    for (const ConversationDataset* part : {train.get(), validation.get()}) {
-      notes.insert(notes.end(), part->notes().begin(), part->notes().end());
-    }
-    notes.push_back(concat("conversations are formatted with the template ", name_of(split.chat->name()),
-                           " (chat.template), and the loss covers ", in_words(trained), " (chat.loss)",
+    add_notes(both, notes);
+    notes.push_back(concat("conversations are formatted with the template ", name_of(chat.name()), " (chat.template), and the loss covers ",
+                           in_words(trained), " (chat.loss)",
                            scored == trained ? "" : concat("; evaluations score ", in_words(scored), " (chat.eval_loss)")));
-    split.training = train->training();
-    split.train = std::move(train);
-    split.validation = std::move(validation);
-    return split;
+    return std::move(both).data(std::move(chat));
   }
 
  private:
   const ChatConfig chat_;
-  ConversationCorpus corpus_, held_out_;
 };
 
 }  // namespace

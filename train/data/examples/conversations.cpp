@@ -8,15 +8,9 @@
 #include "train/chat/read_conversation.h"
 #include "train/data/examples/read_examples.h"
 #include "train/system/json.h"
-#include "train/system/pipeline.h"
 #include "train/text/token_bytes.h"
 
 namespace dikkat {
-namespace {
-
-constexpr index kExamplesOfATask = 64;
-
-}  // namespace
 
 ConversationCorpus read_conversations(std::span<const std::string> paths, const FieldNames& names) {
   ConversationCorpus corpus;
@@ -29,24 +23,12 @@ ConversationCorpus read_conversations(std::span<const std::string> paths, const 
   return corpus;
 }
 
-const std::string* ConversationCorpus::first_conversation() const {
-  const auto first = std::ranges::find_if(examples, [](const Conversation& example) { return !example.messages.empty(); });
-  return first == examples.end() ? nullptr : &places[static_cast<std::size_t>(first - examples.begin())];
-}
-
 ConversationStore::ConversationStore(const ConversationCorpus& corpus, index first, index count, const Tokenizer& tokenizer,
                                      const ChatTemplate& form, ScoredText scored, index window)
     : ScoredSequences(tokenizer.vocab_size()) {
   // Encode all examples in parallel.
-  std::vector<std::vector<ChatTokens>> encoded(static_cast<std::size_t>(count));
-  run_tasks(count, kExamplesOfATask, [&](index i) {
-    const auto at = static_cast<std::size_t>(first + i);
-    try {
-      encoded[static_cast<std::size_t>(i)] = encode(tokenizer, form, corpus.examples[at], scored);
-    } catch (const InputError& error) {
-      fail_input("corpus: ", corpus.places[at], ": ", error.what());
-    }
-  });
+  auto encoded =
+      encode_examples(corpus, first, count, [&](const Conversation& example) { return encode(tokenizer, form, example, scored); });
   // Store them: cut long ones, and leave out those without a target.
   const TokenBytes bytes(tokenizer);
   for (index i = 0; i < count; ++i) {

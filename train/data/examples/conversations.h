@@ -15,10 +15,7 @@
 namespace dikkat {
 
 /// Examples for fine-tuning.
-struct ConversationCorpus : ExampleCorpus<Conversation> {
-  /// Returns the place of the first example that is a conversation, not a text; nullptr if there is none.
-  const std::string* first_conversation() const;
-};
+using ConversationCorpus = ExampleCorpus<Conversation>;
 
 /// Reads files of examples (read_conversation()): JSONL, a JSON array, or a table. Throws InputError, which names the file and the line or
 /// object. Throws it also if the files have no example to learn.

@@ -7,31 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/data/corpus/corpus_contents.h"
 #include "train/data/examples/read_examples.h"
 #include "train/data/samples/permutation.h"
 #include "train/system/in_quotes.h"
 #include "train/system/json.h"
-#include "train/system/pipeline.h"
+#include "train/text/around_text.h"
 
 namespace dikkat {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr index kTextsOfATask = 64;
 /// The key of a label after its column has been chosen. It differs from "label", whose cells in tables may become true or false.
 constexpr const char* kLabelKey = "class";
-
-/// Returns the column that --columns gives a field, or the field itself.
-std::string column_of(const std::string& field, const DataConfig& data) {
-  for (const std::string& one : data.columns) {
-    if (one.starts_with(field + '=')) {
-      return one.substr(field.size() + 1);
-    }
-  }
-  return field;
-}
 
 std::string name_of_label(const ordered_json& value) {
   require_input(value.is_string() || value.is_number() || value.is_boolean(), "has the label ", short_text(value),
@@ -82,6 +70,15 @@ void reorder(std::vector<T>& items, const std::vector<std::size_t>& order) {
 }
 
 }  // namespace
+
+std::string column_of(const std::string& field, const DataConfig& data) {
+  for (const std::string& one : data.columns) {
+    if (one.starts_with(field + '=')) {
+      return one.substr(field.size() + 1);
+    }
+  }
+  return field;
+}
 
 LabelCorpus read_labels(std::span<const std::string> paths, const DataConfig& data, const ClassifyConfig& classify) {
   const std::string text = column_of(data.text_field, data), label = column_of(classify.field, data);
@@ -149,32 +146,23 @@ index put_stratified_last(LabelCorpus& corpus, double val_fraction, std::uint64_
 
 ClassifiedText encode_text(const Tokenizer& tokenizer, std::string_view text, index window) {
   const TextTokens around = tokenizer.text_tokens();
-  std::vector<Token> tokens = tokenizer.encode(text);
-  const index room = std::max<index>(window - (around.before ? 1 : 0) - (around.after ? 1 : 0), 0);
-  const bool is_cut = std::ssize(tokens) > room;
-  tokens.resize(static_cast<std::size_t>(std::min(std::ssize(tokens), room)));
-  if (around.before) {
-    tokens.insert(tokens.begin(), *around.before);
+  ClassifiedText read{.tokens = encode_whole(tokenizer, text)};
+  read.is_cut = std::ssize(read.tokens) > window;
+  if (read.is_cut) {
+    read.tokens.resize(static_cast<std::size_t>(window));
+    if (around.after) {
+      read.tokens.back() = *around.after;
+    }
   }
-  if (around.after) {
-    tokens.push_back(*around.after);
-  }
-  return {.tokens = std::move(tokens), .is_cut = is_cut};
+  return read;
 }
 
 LabelStore::LabelStore(const LabelCorpus& corpus, index first, index count, const Tokenizer& tokenizer, const ClassifyConfig& classify,
                        index window)
     : classes_(std::ssize(classify.labels)) {
   // Encode all texts in parallel.
-  std::vector<ClassifiedText> encoded(static_cast<std::size_t>(count));
-  run_tasks(count, kTextsOfATask, [&](index i) {
-    const auto at = static_cast<std::size_t>(first + i);
-    try {
-      encoded[static_cast<std::size_t>(i)] = encode_text(tokenizer, corpus.examples[at].text, window);
-    } catch (const InputError& error) {
-      fail_input("corpus: ", corpus.places[at], ": ", error.what());
-    }
-  });
+  auto encoded =
+      encode_examples(corpus, first, count, [&](const LabeledText& example) { return encode_text(tokenizer, example.text, window); });
   // Store them with their labels.
   labels_.assign(static_cast<std::size_t>(count * classes_), 0.0F);
   for (index i = 0; i < count; ++i) {
@@ -233,49 +221,6 @@ void LabelSamples::fill(index epoch, index sample, index row, Batch& batch) cons
     const std::span<const float> labels = labels_.labels(batch.texts[i].number);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
   }
-}
-
-TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig& data) {
-  TextsToClassify read;
-  const std::string column = column_of(data.text_field, data);
-  const auto add = [&](std::string text, const std::string& place, const std::string& begin_of_error) {
-    require_input(text.find_first_not_of(" \t\r\n") != std::string::npos, begin_of_error,
-                  "has an empty text, expected one; remove the row");
-    read.texts.push_back(std::move(text));
-    read.places.push_back(place);
-  };
-  const FieldNames names{.text = "text", .columns = {concat("text=", column)}};
-  const std::string paths[] = {path};
-  const std::vector<CorpusFile> files = find_corpus_files(paths);
-  require_input(files.size() == 1, path, " has ", files.size(), " files, expected one file of texts");
-  const CorpusFile& file = files.front();
-  const bool has_objects = path != kStandardInput && form_of(file, names).objects != ObjectForm::none;
-  if (has_objects) {
-    for_objects(paths, names, "texts: objects in JSONL or in a JSON array, or rows of a table",
-                [&](std::string_view, const FileObjects& objects) {
-                  const ordered_json object = objects.reader().object();
-                  const auto text = object.is_object() ? object.find("text") : object.end();
-                  require_input(text != object.end() && text->is_string(), "has no text \"", column,
-                                "\", expected a string there; name another key or column with --columns text=NAME");
-                  add(text->get<std::string>(), objects.place(), "");  // for_objects() adds the place
-                });
-  } else {
-    const auto source = open_bytes(file.path, file.name);
-    std::string all;
-    while (append(*source, std::size_t{1} << 20, all) > 0) {
-    }
-    require_text(all, 0, file.name);
-    for (std::size_t at = all.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; at < all.size();) {
-      const std::size_t end = std::min(all.find('\n', at), all.size());
-      std::string line = all.substr(at, end - at);
-      line.erase(line.find_last_not_of('\r') + 1);
-      const std::string place = concat(file.name, ": line ", read.texts.size() + 1);
-      add(std::move(line), place, place + ": ");
-      at = end + 1;
-    }
-  }
-  require_input(!read.texts.empty(), path, " has no texts, expected a text on each line, objects or rows");
-  return read;
 }
 
 }  // namespace dikkat

@@ -20,6 +20,9 @@ struct LabeledText {
 };
 using LabelCorpus = ExampleCorpus<LabeledText>;
 
+/// Returns the column or key that data.columns names for a field, or the field itself.
+std::string column_of(const std::string& field, const DataConfig& data);
+
 /// Reads the texts and labels of files: JSONL, JSON or a table. Throws InputError, which names the file and the row, for a text that is
 /// missing or blank, and for a label that is missing or not a name.
 LabelCorpus read_labels(std::span<const std::string> paths, const DataConfig& data, const ClassifyConfig& classify);
@@ -83,13 +86,5 @@ struct ClassifiedText {
   bool is_cut = false;        // tokens at the end of the text were left out
 };
 ClassifiedText encode_text(const Tokenizer& tokenizer, std::string_view text, index window);
-
-/// Texts without labels, and the place of each.
-struct TextsToClassify {
-  std::vector<std::string> texts, places;
-};
-/// Reads the texts of a table, a JSONL or a JSON file, or the lines of any other file or of standard input. Throws InputError, which names
-/// the row, for a text that is missing or blank, and for a file without texts.
-TextsToClassify read_texts_to_classify(const std::string& path, const DataConfig& data);
 
 }  // namespace dikkat

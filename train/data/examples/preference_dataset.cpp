@@ -1,8 +1,7 @@
 #include "train/data/examples/preference_dataset.h"
 
-#include <cmath>
-
 #include "autograd/base/error.h"
+#include "train/data/examples/read_examples.h"
 #include "train/system/format_numbers.h"
 
 namespace dikkat {
@@ -18,9 +17,7 @@ PreferenceDataset::PreferenceDataset(const PreferenceCorpus& corpus, index first
   // Pack the units.
   if (store_.units() > 0) {
     auto samples = std::make_unique<PreferenceSamples>(store_, window_);
-    notes_.push_back(concat(numbered(store_.units()), " in ", grouped_digits(samples->count()),
-                            samples->count() == 1 ? " row of " : " rows of ", grouped_digits(samples->longest().cols), " tokens; ",
-                            static_cast<index>(std::lround(100 * samples->padding())), " % of the positions are padding"));
+    notes_.push_back(note_on_rows(numbered(store_.units()), *samples));
     evaluation_ = std::move(samples);
   }
   // Note what is cut or left out.

@@ -29,56 +29,35 @@ std::string note_on_judgments(const PreferenceConfig& config, const PreferenceSt
   return note;
 }
 
-class PreferenceSource : public OpenedSource {
+class PreferenceSource : public ExampleSource<PreferenceCorpus> {
  public:
   PreferenceSource(const DataConfig& config, const ChatConfig& chat, const PreferenceConfig& preference, const SourceReading& reading)
-      : OpenedSource(config), chat_(chat), preference_(preference) {
-    corpus_ = read_all(config.corpus);
-    require_input(
-        reading.tokenizer != nullptr, config.corpus.front(),
-        " holds preferences, and there is no tokenizer for them: start from a trained model with --init-from (train.init_from), or "
-        "set tokenizer.path. The first example is ",
-        corpus_.places.front());
-    held_out_ = has_validation() ? read_all(config.validation) : PreferenceCorpus();
-    set_facts(facts_of(corpus_), facts_of(held_out_));
-    facts_.documents_of_training = corpus_.documents;
-    facts_.documents_of_validation = held_out_.documents;
-  }
+      : ExampleSource(config, reading, "preferences",
+                      [&](const std::vector<std::string>& paths) { return read_all(paths, config, preference.method); }),
+        chat_(chat),
+        preference_(preference) {}
 
   SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
     // Choose the examples for training.
-    const auto all = static_cast<index>(corpus_.examples.size());
-    const index training = has_validation() ? all : put_training_first(corpus_, config_, notes);
-    require_input(training > 0, config_.corpus.front(), " has ", all, all == 1 ? " example, which is" : " examples, which are",
-                  " for validation (data.val_fraction = ", config_.val_fraction,
-                  "), so none is left to train on; give more examples, or set data.val_fraction=0");
-    SourceData split{.chat =
-                         conversation_template(chat_, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"")};
+    const index all = std::ssize(corpus_.examples), training = has_validation() ? all : put_training_first(corpus_, config_, notes);
+    require_training(training);
+    ChatTemplate chat = conversation_template(chat_, tokenizer, "chat.jinja", ", chat.template = \"chatml\", \"llama3\" or \"plain\"");
     // Tokenize both parts.
-    const ExampleForm form = form_of(config_, tokenizer, *split.chat);
+    const ExampleForm form = form_of(config_, tokenizer, chat);
     const bool judges = preference_.method == PreferenceMethod::kto;
-    const auto part = [&](const PreferenceCorpus& corpus, index first, index count, const char* purpose) {
+    auto both = parts(training, [&](const PreferenceCorpus& corpus, index first, index count, const std::string& purpose) {
       return std::make_unique<PreferenceDataset>(corpus, first, count, form, judges, purpose);
-    };
-    auto train = part(corpus_, 0, training, " for training");
-    auto validation = has_validation() ? part(held_out_, 0, static_cast<index>(held_out_.examples.size()), " for validation")
-                                       : part(corpus_, training, all - training, " for validation");
+    });
     // Refuse examples with nothing to learn.
-    const PreferenceStore& store = train->preferences();
+    const PreferenceStore& store = both.train->preferences();
     require_input(store.units() > 0 || store.equal() == 0 || store.left_out() > 0, "both answers of each example of ",
-                  config_.corpus.front(), training < all ? " for training" : "", " are equal, expected different ones");
-    require_input(train->evaluation() != nullptr, "no example of ", config_.corpus.front(), training < all ? " for training" : "",
+                  config_.corpus.front(), training < all ? kForTraining : "", " are equal, expected different ones");
+    require_input(both.train->evaluation() != nullptr, "no example of ", config_.corpus.front(), training < all ? kForTraining : "",
                   " has two different answers with a token to score within ", window_key(config_), " = ", index{config_.window},
                   "; raise it, or give shorter examples");
     // Collect the notes.
-    for (const PreferenceCorpus* corpus : {&corpus_, &held_out_}) {
-      const std::vector<std::string> some = corpus->found.notes();
-      notes.insert(notes.end(), some.begin(), some.end());
-    }
-    for (const PreferenceDataset* some : {train.get(), validation.get()}) {
-      notes.insert(notes.end(), some->notes().begin(), some->notes().end());
-    }
-    if (validation->evaluation() == nullptr) {
+    add_notes(both, notes);
+    if (both.validation->evaluation() == nullptr) {
       notes.emplace_back("warning: no example for validation can be scored, so there are no evaluations and no best checkpoint");
     }
     if (!store.are_pairs()) {
@@ -87,24 +66,20 @@ class PreferenceSource : public OpenedSource {
     // Note how preferences are learned, and return both parts.
     const std::string written = corpus_.examples.front().is_text()
                                     ? "plain texts"
-                                    : concat("conversations in the template ", name_of(split.chat->name()), " (chat.template)");
+                                    : concat("conversations in the template ", name_of(chat.name()), " (chat.template)");
     notes.push_back(
         concat("preferences are learned by ", name_of(preference_.method), " (preference.method), from ", written, "; dropout is off"));
-    split.training = train->training();
-    split.train = std::move(train);
-    split.validation = std::move(validation);
-    return split;
+    return std::move(both).data(std::move(chat));
   }
 
  private:
-  PreferenceCorpus read_all(const std::vector<std::string>& paths) const {
-    const PreferenceMethod method = preference_.method;
-    const DataKind kind = contents_of(paths, config_.names()).kind;
+  static PreferenceCorpus read_all(const std::vector<std::string>& paths, const DataConfig& config, PreferenceMethod method) {
+    const DataKind kind = contents_of(paths, config.names()).kind;
     require_input(kind == DataKind::pairs || kind == DataKind::judgments, "preference.method is \"", name_of(method), "\", but ",
                   paths.front(),
                   " does not begin with an example for it: expected objects with \"chosen\" and \"rejected\", or with \"prompt\", "
                   "\"completion\" and \"label\" for kto; for texts and conversations, set preference.method = \"none\"");
-    PreferenceCorpus corpus = read_preferences(paths, config_.names());
+    PreferenceCorpus corpus = read_preferences(paths, config.names());
     require_input(corpus.are_pairs() || method == PreferenceMethod::kto, "preference.method is \"", name_of(method), "\", but ",
                   corpus.places.front(),
                   " is an answer with a \"label\", expected pairs (\"chosen\" and \"rejected\"), or "
@@ -114,7 +89,6 @@ class PreferenceSource : public OpenedSource {
 
   const ChatConfig chat_;
   const PreferenceConfig preference_;
-  PreferenceCorpus corpus_, held_out_;
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include "train/data/examples/text_pair_dataset.h"
 
-#include <cmath>
-
 #include "autograd/base/error.h"
+#include "train/data/examples/read_examples.h"
 #include "train/data/examples/text_pair_samples.h"
 #include "train/system/format_numbers.h"
 
@@ -17,14 +16,11 @@ TextPairDataset::TextPairDataset(const TextPairCorpus& corpus, index first, inde
   };
   if (store_.pairs() > 0) {
     auto samples = std::make_unique<TextPairSamples>(store_, pairs_of_row_);
-    notes_.push_back(concat(numbered(store_.pairs(), " pair"), " in ", grouped_digits(samples->count()),
-                            samples->count() == 1 ? " row of " : " rows of ", grouped_digits(samples->longest().cols), " tokens; ",
-                            static_cast<index>(std::lround(100 * samples->padding())), " % of the positions are padding"));
+    notes_.push_back(note_on_rows(numbered(store_.pairs(), " pair"), *samples));
     evaluation_ = std::move(samples);
   }
   if (const index cut = store_.cut(); cut > 0) {
-    notes_.push_back(concat(numbered(cut, " text"), cut == 1 ? " has" : " have", " more than ", grouped_digits(options.window), " tokens (",
-                            options.window_key, "), and ", cut == 1 ? "is" : "are", " cut at the end"));
+    notes_.push_back(note_on_cut(numbered(cut, " text"), cut, options.window, options.window_key));
   }
   if (const index equal = store_.equal(); equal > 0) {
     notes_.push_back(concat(numbered(equal, " pair"), equal == 1 ? " is" : " are", " left out, because both sides are equal; the first is ",

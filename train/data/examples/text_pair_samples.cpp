@@ -52,17 +52,12 @@ RowLengths TextPairSamples::lengths(index sample) const {
 }
 
 void TextPairSamples::fill(index, index sample, index row_of_batch, Batch& batch) const {
-  const index begin = row_of_batch * batch.lengths.cols;
   batch.pad(row_of_batch, 0);
   index at = 0;
   for (const index pair : row(sample).pairs) {
     const index first = store_.first_text(pair);
     for (index text = first; text < store_.first_text(pair + 1); ++text) {
-      const std::span<const Token> tokens = store_.text(text);
-      std::ranges::copy(tokens, batch.inputs.begin() + begin + at);
-      std::fill_n(batch.starts.begin() + begin + at, tokens.size(), static_cast<std::int32_t>(at));
-      batch.texts.push_back({.number = text, .begin = begin + at, .length = std::ssize(tokens), .place = text - first});
-      at += std::ssize(tokens);
+      at = store_.texts().put(text, text - first, row_of_batch, at, batch);
     }
   }
   batch.units += units(sample);

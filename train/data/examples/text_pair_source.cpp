@@ -39,57 +39,36 @@ void require_different(const TextPairStore& store, const std::string& file) {
       "negatives");
 }
 
-class TextPairSource : public OpenedSource {
+class TextPairSource : public ExampleSource<TextPairCorpus> {
  public:
-  TextPairSource(const Config& config, const DataConfig& source, const SourceReading& reading) : OpenedSource(source), run_(config) {
-    corpus_ = read_text_pairs(source.corpus, source.names());
-    require_input(reading.tokenizer != nullptr, source.corpus.front(),
-                  " holds pairs of texts, and there is no tokenizer for them: start from a trained model with --init-from "
-                  "(train.init_from), or set tokenizer.path. The first pair is ",
-                  corpus_.places.front());
-    held_out_ = has_validation() ? read_text_pairs(source.validation, source.names()) : TextPairCorpus();
-    set_facts(facts_of(corpus_), facts_of(held_out_));
-    facts_.documents_of_training = corpus_.documents;
-    facts_.documents_of_validation = held_out_.documents;
-  }
+  TextPairSource(const Config& config, const DataConfig& source, const SourceReading& reading)
+      : ExampleSource(source, reading, "pairs of texts",
+                      [&](const std::vector<std::string>& paths) { return read_text_pairs(paths, source.names()); }),
+        run_(config) {}
 
   SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
-    const std::string& file = config_.corpus.front();
-    const auto all = static_cast<index>(corpus_.examples.size());
-    const index training = has_validation() ? all : put_training_first(corpus_, config_, notes);
-    const auto part = [&](const TextPairCorpus& corpus, index first, index count, const char* purpose) {
+    const index training = has_validation() ? std::ssize(corpus_.examples) : put_training_first(corpus_, config_, notes);
+    require_training(training);
+    auto both = parts(training, [&](const TextPairCorpus& corpus, index first, index count, const std::string& purpose) {
       return std::make_unique<TextPairDataset>(corpus, first, count, tokenizer, text_pair_options(run_, purpose));
-    };
-    auto train = part(corpus_, 0, training, " for training");
-    auto validation = has_validation() ? part(held_out_, 0, static_cast<index>(held_out_.examples.size()), " for validation")
-                                       : part(corpus_, training, all - training, " for validation");
+    });
     // Refuse pairs with nothing to learn.
-    require_input(train->pairs().pairs() > 0 || train->pairs().equal() == 0, "both sides of each pair of ", file,
-                  " for training are equal, such as ", train->pairs().first_equal(), ", expected different texts");
-    require_input(train->pairs().pairs() > 0, file, " has ", all, all == 1 ? " pair, which is" : " pairs, which are",
-                  " for validation (data.val_fraction = ", config_.val_fraction,
-                  "), so none is left to train on; give more pairs, or set data.val_fraction=0");
-    require_different(train->pairs(), file);
+    const TextPairStore& store = both.train->pairs();
+    const std::string& file = config_.corpus.front();
+    require_input(store.pairs() > 0, "both sides of each pair of ", file, " for training are equal, such as ", store.first_equal(),
+                  ", expected different texts");
+    require_different(store, file);
     // Collect the notes.
-    for (const TextPairCorpus* corpus : {&corpus_, &held_out_}) {
-      const std::vector<std::string> some = corpus->found.notes();
-      notes.insert(notes.end(), some.begin(), some.end());
-    }
-    for (const TextPairDataset* some : {train.get(), validation.get()}) {
-      notes.insert(notes.end(), some->notes().begin(), some->notes().end());
-    }
-    if (const index pairs = train->pairs().pairs(); pairs < run_.embedding.batch) {
+    add_notes(both, notes);
+    if (const index pairs = store.pairs(); pairs < run_.embedding.batch) {
       notes.push_back(concat("a step compares ", run_.embedding.batch, " pairs (embedding.batch), and there are ", pairs,
                              ": a pair occurs several times in it, where it is not compared with itself"));
     }
-    SourceData split{.train = std::move(train), .validation = std::move(validation)};
-    split.training = split.train->training();
-    return split;
+    return std::move(both).data();
   }
 
  private:
   const Config run_;
-  TextPairCorpus corpus_, held_out_;
 };
 
 }  // namespace

@@ -8,15 +8,12 @@
 #include "train/data/corpus/text_pair_keys.h"
 #include "train/data/examples/read_examples.h"
 #include "train/system/json.h"
-#include "train/system/pipeline.h"
 #include "train/text/around_text.h"
 
 namespace dikkat {
 namespace {
 
 using PairJson = nlohmann::ordered_json;
-
-constexpr index kTextPairsOfATask = 64;
 
 /// Returns the first of the keys that the object has; empty if it has none. Throws InputError if it has two.
 std::string_view key_among(const PairJson& object, std::span<const std::string_view> keys) {
@@ -79,21 +76,16 @@ TextPairCorpus read_text_pairs(std::span<const std::string> paths, FieldNames na
 
 TextPairStore::TextPairStore(const TextPairCorpus& corpus, index first, index count, const Tokenizer& tokenizer, index window) {
   // Encode all pairs in parallel.
-  std::vector<std::vector<std::vector<Token>>> encoded(static_cast<std::size_t>(count));
-  run_tasks(count, kTextPairsOfATask, [&](index i) {
-    const TextPair& pair = corpus.examples[static_cast<std::size_t>(first + i)];
-    auto& texts = encoded[static_cast<std::size_t>(i)];
+  auto encoded = encode_examples(corpus, first, count, [&](const TextPair& pair) {
+    std::vector<std::vector<Token>> texts;
     const auto add = [&](const std::string& text) {
       texts.push_back(encode_whole(tokenizer, text));
       require_input(!texts.back().empty(), "has a text without tokens, expected words");
     };
-    try {
-      add(pair.anchor);
-      add(pair.positive);
-      std::ranges::for_each(pair.negatives, add);
-    } catch (const InputError& error) {
-      fail_input("corpus: ", corpus.places[static_cast<std::size_t>(first + i)], ": ", error.what());
-    }
+    add(pair.anchor);
+    add(pair.positive);
+    std::ranges::for_each(pair.negatives, add);
+    return texts;
   });
   // Store them.
   for (index i = 0; i < count; ++i) {

@@ -42,6 +42,7 @@ class TextPairStore : public Sequences {
   index pairs() const { return std::ssize(first_texts_) - 1; }
   /// Returns the texts of a pair: first_text(pair) up to first_text(pair + 1), which is not included.
   index first_text(index pair) const { return first_texts_[static_cast<std::size_t>(pair)]; }
+  const ReadTextStore& texts() const { return texts_; }
   std::span<const Token> text(index text) const { return texts_.text(text); }
   /// Returns the number of tokens of a pair's texts.
   index tokens_of(index pair) const;

@@ -19,6 +19,8 @@ class ReadTextStore {
   index tokens() const { return std::ssize(tokens_); }
   index length(index text) const { return begins_[static_cast<std::size_t>(text) + 1] - begins_[static_cast<std::size_t>(text)]; }
   std::span<const Token> text(index text) const;
+  /// Writes a text to a row of a batch, at position `at` of the row, and lists it in Batch::texts. Returns the next position.
+  index put(index text, index place, index row, index at, Batch& batch) const;
   index bytes() const {
     return std::ssize(tokens_) * static_cast<index>(sizeof(Token)) + std::ssize(begins_) * static_cast<index>(sizeof(index));
   }
@@ -28,13 +30,13 @@ class ReadTextStore {
   std::vector<index> begins_{0};  // the first token of each text, and the number of all
 };
 
-/// Rows of packed texts that do not see each other (PackedSamples). Texts that belong together are a unit, and are in one row. No target
-/// counts. The weight of a row is the number of its tokens, so steps and evaluations report how many they have read.
+/// Rows of packed texts that do not see each other (PackedSamples). Each text is a unit. No target counts. The weight of a row is the
+/// number of its tokens, so steps and evaluations report how many they have read.
 class ReadTextSamples : public Samples {
  public:
-  /// Keeps a reference to the store, and packs at most `room` tokens into a row. Texts u * texts_of_unit, u * texts_of_unit + 1 ... are
-  /// unit u. Throws InputError if the store is empty, and Error if a unit is longer than `room` or the last one is not whole.
-  ReadTextSamples(const ReadTextStore& store, index room, index texts_of_unit = 1);
+  /// Keeps a reference to the store, and packs at most `room` tokens into a row. Throws InputError if the store is empty, and Error if a
+  /// text is longer than `room`.
+  ReadTextSamples(const ReadTextStore& store, index room);
 
   /// Returns the share of positions that hold padding.
   double padding() const { return rows_.padding(); }
@@ -48,9 +50,8 @@ class ReadTextSamples : public Samples {
 
  private:
   const ReadTextStore& store_;
-  index texts_of_unit_;
-  PackedRows rows_;  // rows of packed units
-  index most_texts_ = 0;
+  PackedRows rows_;
+  index most_texts_ = 0;  // of a row
 };
 
 }  // namespace dikkat

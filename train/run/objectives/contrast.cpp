@@ -151,33 +151,26 @@ PairLosses contrast(const PairTexts& texts, std::span<const float> pooled, doubl
   if (slopes.empty()) {
     return result;
   }
-  // Compute the derivatives with respect to vectors, and then to what was normalized: the part along the vector does not matter.
+  // Compute the derivatives with respect to vectors, and then to what was normalized: the part along the vector does not matter. The weight
+  // of texts i and j is at i * row + j * col.
   require(slopes.size() == pooled.size(), "contrast: ", slopes.size(), " derivatives, expected ", pooled.size());
-  const auto finish = [&](index text, std::vector<double>& slope) {
-    const double* const v = c.vector(text);
-    add_scaled(-dot(v, slope.data(), width), v, width, slope.data());
-    float* const out = slopes.data() + text * width;
-    for (index k = 0; k < width; ++k) {
-      out[k] = static_cast<float>(slope[static_cast<std::size_t>(k)] / c.length(text));
-    }
+  const auto derive = [&](const std::vector<index>& texts_of, const std::vector<index>& others, std::size_t row, std::size_t col) {
+    parallel_for(std::ssize(texts_of), Work::products(std::ssize(texts_of), std::ssize(others), width), [&](index text) {
+      const auto i = static_cast<std::size_t>(text);
+      std::vector<double> slope(static_cast<std::size_t>(width));
+      for (std::size_t j = 0; j < others.size(); ++j) {
+        add_scaled(weights[i * row + j * col], c.vector(others[j]), width, slope.data());
+      }
+      const double* const v = c.vector(texts_of[i]);
+      add_scaled(-dot(v, slope.data(), width), v, width, slope.data());
+      float* const out = slopes.data() + texts_of[i] * width;
+      for (index k = 0; k < width; ++k) {
+        out[k] = static_cast<float>(slope[static_cast<std::size_t>(k)] / c.length(texts_of[i]));
+      }
+    });
   };
-  const Work work = Work::products(std::ssize(c.anchors), std::ssize(c.candidates), width);
-  parallel_for(std::ssize(c.anchors), work, [&](index pair) {
-    const auto i = static_cast<std::size_t>(pair);
-    std::vector<double> slope(static_cast<std::size_t>(width));
-    for (std::size_t j = 0; j < candidates; ++j) {
-      add_scaled(weights[i * candidates + j], c.vector(c.candidates[j]), width, slope.data());
-    }
-    finish(c.anchors[i], slope);
-  });
-  parallel_for(std::ssize(c.candidates), work, [&](index candidate) {
-    const auto j = static_cast<std::size_t>(candidate);
-    std::vector<double> slope(static_cast<std::size_t>(width));
-    for (std::size_t i = 0; i < pairs; ++i) {
-      add_scaled(weights[i * candidates + j], c.vector(c.anchors[i]), width, slope.data());
-    }
-    finish(c.candidates[j], slope);
-  });
+  derive(c.anchors, c.candidates, candidates, 1);
+  derive(c.candidates, c.anchors, 1, candidates);
   return result;
 }
 

@@ -37,8 +37,7 @@ void for_texts(const JudgedLabels& judged, std::size_t classes, F&& f) {
 class Calibration {
  public:
   void add(double probability, bool is_right) {
-    auto& [count, sum, right] = bins_[std::min(kBins - 1, static_cast<std::size_t>(probability * static_cast<double>(kBins)))];
-    count += 1;
+    auto& [sum, right] = bins_[std::min(kBins - 1, static_cast<std::size_t>(probability * static_cast<double>(kBins)))];
     sum += probability;
     right += is_right ? 1 : 0;
     ++all_;
@@ -54,7 +53,7 @@ class Calibration {
  private:
   static constexpr std::size_t kBins = 15;
   struct Bin {
-    double count = 0, sum = 0, right = 0;
+    double sum = 0, right = 0;
   };
   std::array<Bin, kBins> bins_{};
   double all_ = 0;

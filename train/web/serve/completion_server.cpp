@@ -14,6 +14,7 @@
 #include "train/web/serve/answer_constraints.h"
 #include "train/web/serve/api_key.h"
 #include "train/web/serve/chat_page.h"
+#include "train/web/serve/classify_endpoint.h"
 #include "train/web/serve/embedding_queue.h"
 #include "train/web/serve/embeddings_endpoint.h"
 #include "train/web/serve/feedback.h"
@@ -83,8 +84,10 @@ class CompletionServer::Parts {
         prompts_(kept_prompts()),
         queue_(options_.most_waiting),
         embeddings_(options_.most_waiting, [this] { queue_.wake(); }),
-        runner_(models_.front().gpt, queue_, runner_options()),
-        server_(routes(), http_options()) {
+        server_(models_.front().labels ? classifier_routes() : routes(), http_options()) {
+    if (!models_.front().labels) {
+      runner_.emplace(models_.front().gpt, queue_, runner_options());
+    }
     const std::size_t wanted = static_cast<std::size_t>(most_connections()) + kOtherFiles, files = permit_open_files(wanted);
     require_input(wanted <= files, "this process may have ", files, " files open, and ", options_.most_waiting,
                   " waiting requests (--max-waiting) need ", wanted, ": raise the limit (ulimit -n), or let fewer requests wait");
@@ -94,7 +97,8 @@ class CompletionServer::Parts {
 
   void serve(const std::function<bool()>& stop) {
     server_.start();
-    runner_.run([&] { return stop() || !server_.is_running(); });
+    const auto ends = [&] { return stop() || !server_.is_running(); };
+    runner_ ? runner_->run(ends) : classify_until(ends);
     const bool was_asked = stop();
     server_.stop();
     require(was_asked, "the server ended: the system gives it no more connections");
@@ -117,13 +121,25 @@ class CompletionServer::Parts {
                           .scores_prompts = true},
             .grace = options_.grace,
             .metrics = &metrics_,
-            .other_work =
-                [this] {
-                  if (embeddings_.step()) {
-                    queue_.wake();
-                  }
-                },
+            .other_work = [this] { compute_vectors(); },
             .log = options_.log};
+  }
+
+  /// Computes some of the vectors that clients wait for.
+  void compute_vectors() {
+    if (embeddings_.step()) {
+      queue_.wake();
+    }
+  }
+
+  /// Does the work of a classifier, which generates no answers.
+  void classify_until(const std::function<bool()>& stop) {
+    constexpr std::chrono::milliseconds kIdleMoment(100);
+    while (!stop()) {
+      queue_.take(kIdleMoment);  // returns when a request waits for labels
+      compute_vectors();
+    }
+    queue_.close();
   }
 
   HttpOptions http_options() {
@@ -148,33 +164,42 @@ class CompletionServer::Parts {
     // List the paths of the protocol and of this server.
     std::vector<HttpRoute> routes{
         {.method = "GET", .path = "/", .answer = [this](HttpRequest&) { return page_; }},
-        {.method = "POST", .path = "/feedback", .answer = [this](HttpRequest& request) { return note_feedback(request); }},
-        {.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }},
-        {.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }},
-        {.method = "POST",
-         .path = "/v1/completions",
-         .answer =
-             [this](HttpRequest& request) {
-               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::completions); });
-             }},
-        {.method = "POST",
-         .path = "/v1/chat/completions",
-         .answer =
-             [this](HttpRequest& request) {
-               return respond(request, [this](HttpRequest& one) { return answer_of(one, Endpoint::chat); });
-             }},
+        post_route("/feedback", [this](HttpRequest& request) { return note_feedback(request); }),
+        post_route("/v1/completions", [this](HttpRequest& request) { return answer_of(request, Endpoint::completions); }),
+        post_route("/v1/chat/completions", [this](HttpRequest& request) { return answer_of(request, Endpoint::chat); }),
         text_route("/tokenize", tokenize_json),
         text_route("/detokenize", detokenize_json),
         text_route("/apply-template", apply_template_json),
         {.method = "GET",
          .path = "/tokenizer_info",
          .answer = [this](HttpRequest&) { return json_response(tokenizer_info_json(models_.front())); }},
-        {.method = "POST",
-         .path = "/v1/embeddings",
-         .answer = [this](HttpRequest& request) { return respond(request, [this](HttpRequest& one) { return embeddings(one); }); },
-         .is_listed = std::ranges::any_of(models_, [](const ServedModel& model) { return model.vectors != nullptr; })},
-        {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }},
+        post_route("/v1/embeddings", [this](HttpRequest& request) { return embeddings(request); }),
     };
+    routes.back().is_listed = std::ranges::any_of(models_, [](const ServedModel& model) { return model.vectors != nullptr; });
+    add_common_to(routes);
+    return routes;
+  }
+
+  /// Returns the routes of a classifier. Those that need another model are refused by name.
+  std::vector<HttpRoute> classifier_routes() {
+    std::vector<HttpRoute> routes{post_route("/v1/classify", [this](HttpRequest& request) { return labels(request); })};
+    for (const char* path : {"/v1/completions", "/v1/chat/completions", "/v1/embeddings"}) {
+      routes.push_back(post_route(path, [](HttpRequest&) -> HttpResponse {
+        throw ApiError(400, "the model is a classifier, which gives texts labels and does not write: send texts to /classify", "",
+                       "classifier");
+      }));
+      routes.back().is_listed = false;
+    }
+    add_common_to(routes);
+    return routes;
+  }
+
+  /// Adds the routes that all servers have, and the paths without /v1.
+  void add_common_to(std::vector<HttpRoute>& routes) {
+    routes.push_back({.method = "GET", .path = "/health", .answer = [this](HttpRequest&) { return health(); }});
+    routes.push_back({.method = "GET", .path = "/metrics", .answer = [this](HttpRequest&) { return metrics(); }});
+    routes.push_back(
+        {.method = "GET", .path = "/v1/models", .answer = [this](HttpRequest&) { return json_response(models_json(listed_models())); }});
     for (const ServedModel& model : models_) {
       routes.push_back({.method = "GET", .path = "/v1/models/" + model.name, .answer = [&model](HttpRequest&) {
                           return json_response(model_json(listed(model)));
@@ -192,7 +217,6 @@ class CompletionServer::Parts {
         routes.push_back(std::move(route));
       }
     }
-    return routes;
   }
 
   /// Returns the path under which requests for `path` are counted.
@@ -205,16 +229,25 @@ class CompletionServer::Parts {
     return "other";
   }
 
-  /// Returns a route whose answer is computed at once from the body of the request.
-  HttpRoute text_route(const char* path, std::string (*answer)(const std::vector<ServedModel>& models, std::string_view body)) {
-    return {.method = "POST", .path = path, .answer = [this, answer](HttpRequest& request) {
+  /// Returns a route whose answer may be an ApiError.
+  static HttpRoute post_route(const char* path, std::function<HttpResponse(HttpRequest& request)> answer) {
+    return {.method = "POST", .path = path, .answer = [answer = std::move(answer)](HttpRequest& request) {
+              const FreeMemoryReturner at_end(request.body.size() >= kLargeBody);
               try {
-                return json_response(answer(models_, request.body));
+                return answer(request);
+              } catch (const std::bad_alloc&) {
+                request.body = {};  // before the memory is returned to the system
+                throw;
               } catch (const ApiError& error) {
                 request.note = error.what();
                 return serve::refusal(error);
               }
             }};
+  }
+
+  /// Returns a route whose answer is computed at once from the body of the request.
+  HttpRoute text_route(const char* path, std::string (*answer)(const std::vector<ServedModel>& models, std::string_view body)) {
+    return post_route(path, [this, answer](HttpRequest& request) { return json_response(answer(models_, request.body)); });
   }
 
   std::vector<ListedModel> listed_models() const {
@@ -232,17 +265,12 @@ class CompletionServer::Parts {
             .body = metrics_.text({.waiting = static_cast<index>(queue_.waiting()), .resident = process_memory().resident})};
   }
 
-  HttpResponse note_feedback(HttpRequest& request) {
-    try {
-      if (!feedback_) {
-        throw ApiError(404, "this server keeps no ratings: start it with --feedback FILE", "", "no_feedback");
-      }
-      feedback_->add(request.body);
-      return json_response(R"({"status":"ok"})");
-    } catch (const ApiError& error) {
-      request.note = error.what();
-      return serve::refusal(error);
+  HttpResponse note_feedback(const HttpRequest& request) {
+    if (!feedback_) {
+      throw ApiError(404, "this server keeps no ratings: start it with --feedback FILE", "", "no_feedback");
     }
+    feedback_->add(request.body);
+    return json_response(R"({"status":"ok"})");
   }
 
   std::optional<HttpResponse> admit(const HttpRequest& request) const {
@@ -251,30 +279,21 @@ class CompletionServer::Parts {
     return error ? std::optional(serve::refusal(*error)) : std::nullopt;
   }
 
-  template <class F>
-  HttpResponse respond(HttpRequest& request, F&& answer) {
-    const FreeMemoryReturner at_end(request.body.size() >= kLargeBody);
-    try {
-      return answer(request);
-    } catch (const std::bad_alloc&) {
-      request.body = {};  // before the memory is returned to the system
-      throw;
-    } catch (const ApiError& error) {
-      request.note = error.what();
-      return serve::refusal(error);
-    }
+  HttpResponse embeddings(HttpRequest& request) {
+    const EmbeddingsRequest wanted = read_embeddings_request(request.body, models_);
+    return json_response(embeddings_json(wanted, vectors_of(wanted, request)));
   }
 
-  HttpResponse embeddings(HttpRequest& request) {
-    EmbeddingsRequest wanted = read_embeddings_request(request.body, models_);
+  HttpResponse labels(HttpRequest& request) {
+    const TextInputs wanted = read_classify_request(request.body, models_);
+    return json_response(classify_json(*models_.front().labels, wanted, vectors_of(wanted, request)));
+  }
+
+  /// Returns the numbers that the model computes for the texts of a request.
+  std::vector<float> vectors_of(const TextInputs& wanted, HttpRequest& request) {
     request.body = {};
-    index tokens = 0;
-    for (const std::vector<Token>& text : wanted.texts) {
-      tokens += std::ssize(text);
-    }
-    request.note = concat(wanted.texts.size(), " texts, ", tokens, " tokens");
-    std::vector<float> vectors = embeddings_.vectors(model_named(models_, wanted.model), wanted.texts, patience(request));
-    return json_response(embeddings_json(wanted, tokens, std::move(vectors)));
+    request.note = concat(wanted.texts.size(), " texts, ", wanted.tokens(), " tokens");
+    return embeddings_.vectors(model_named(models_, wanted.model), wanted.texts, patience(request));
   }
 
   HttpResponse answer_of(HttpRequest& request, Endpoint endpoint) {
@@ -326,8 +345,8 @@ class CompletionServer::Parts {
   std::map<std::string, AnswerConstraints> constraints_ = constraints_of(models_);  // the keys are the names of the models
   JobQueue queue_;
   EmbeddingQueue embeddings_;
-  JobRunner runner_;
-  HttpServer server_;  // declared last, because its threads use the other members
+  std::optional<JobRunner> runner_;  // absent for a classifier
+  HttpServer server_;                // declared last, because its threads use the other members
 };
 
 CompletionServer::CompletionServer(std::vector<ServedModel> models, const Options& options)

@@ -19,6 +19,8 @@ namespace dikkat::serve {
 /// /v1/models. Also serves POST /tokenize, /detokenize and /apply-template, GET /tokenizer_info (text_endpoints.h), /health and /metrics,
 /// and a page to chat on at /. Paths also work without /v1. Several answers are generated together, on the thread that calls serve(); other
 /// requests wait in turn. An answer's bits do not depend on the others.
+///
+/// A classifier (ServedModel::labels) is the only model of its server, which has POST /v1/classify, GET /v1/models, /health and /metrics.
 class CompletionServer {
  public:
   struct Options {

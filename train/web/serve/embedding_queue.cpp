@@ -14,8 +14,8 @@ std::vector<float> EmbeddingQueue::vectors(const ServedModel& model, std::vector
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= most_waiting_) {
-      throw ApiError(503, concat(waiting_.size(), " requests for vectors wait, the most that this server accepts; try again in a moment"),
-                     "", "overloaded");
+      throw ApiError(503, concat(waiting_.size(), " requests wait, the most that this server accepts; try again in a moment"), "",
+                     "overloaded");
     }
     waiting_.push_back(request);
   }
@@ -48,10 +48,11 @@ std::vector<std::shared_ptr<EmbeddingQueue::Request>> EmbeddingQueue::take(std::
   index tokens = 0;
   while (!waiting_.empty() && tokens < kTokensAtOnce) {
     const std::shared_ptr<Request> request = waiting_.front();
-    if (!owners.empty() && &request->model != &owners.front()->model) {
+    const bool is_apart = request->model.labels.has_value();
+    if (!owners.empty() && (is_apart || &request->model != &owners.front()->model)) {
       break;
     }
-    while (!request->is_canceled && request->next < request->texts.size() && tokens < kTokensAtOnce) {
+    while (!request->is_canceled && request->next < request->texts.size() && (is_apart || tokens < kTokensAtOnce)) {
       texts.push_back(std::move(request->texts[request->next++]));
       tokens += std::ssize(texts.back());
       owners.push_back(request);

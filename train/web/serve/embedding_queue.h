@@ -13,7 +13,8 @@
 namespace dikkat::serve {
 
 /// The texts whose vectors clients wait for. They are computed on the thread that generates answers, between two of its steps. Texts of
-/// several requests share a pass of the model.
+/// several requests share a pass of the model, except those of a classifier: it reads all texts of a request, and only these, because the
+/// bits of its logits depend on the others.
 class EmbeddingQueue {
  public:
   /// `wake` makes the generating thread call step() soon.
@@ -24,8 +25,8 @@ class EmbeddingQueue {
   /// ApiError, a 503, if too many requests wait, and the error of the computation.
   std::vector<float> vectors(const ServedModel& model, std::vector<std::vector<Token>> texts, const std::function<void()>& patience);
 
-  /// Computes the vectors of the first texts, about kTokensAtOnce tokens of one model. Call it on the generating thread. Returns whether
-  /// others wait.
+  /// Computes the vectors of the first texts, about kTokensAtOnce tokens of one model, or a classifier's first request. Call it on the
+  /// generating thread. Returns whether others wait.
   bool step();
 
   static constexpr index kTokensAtOnce = 1024;

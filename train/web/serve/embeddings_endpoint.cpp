@@ -6,45 +6,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "train/text/around_text.h"
 #include "train/web/serve/request_body.h"
-#include "train/web/serve/request_fields.h"
 
 namespace dikkat::serve {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMostInputs = 2048;  // as in OpenAI's API
-constexpr const char* kInputs = "expected a text, a list of texts, a list of ids, or a list of lists of ids";
-
-/// `name` is the input's name in errors.
-std::vector<Token> tokens_of_input(const ServedModel& model, const json& input, const std::string& name) {
-  std::vector<Token> tokens;
-  if (input.is_string()) {
-    try {
-      tokens = encode_whole(model.tokenizer, input.get_ref<const std::string&>());
-    } catch (const InputError& error) {
-      refuse("input", name, ": ", error.what());
-    }
-  } else {
-    const index size = model.tokenizer.vocab_size();
-    for (const json& one : input) {
-      if (!one.is_number_integer() || one < 0 || one >= size) {
-        refuse("input", name, '[', tokens.size(), "] ", found_value(one), ", expected the id of a token, 0 to ", size - 1);
-      }
-      tokens.push_back(one.get<Token>());
-    }
-  }
-  if (tokens.empty()) {
-    refuse("input", name, " is empty, expected one token or more");
-  }
-  if (std::ssize(tokens) > model.context()) {
-    throw ApiError(400, concat(name, " has ", tokens.size(), " tokens, expected at most the model's context of ", model.context()), "input",
-                   "context_length_exceeded");
-  }
-  return tokens;
-}
 
 /// Returns numbers in base64 (RFC 4648, section 4), as little-endian f32.
 std::string base64_of(std::span<const float> numbers) {
@@ -79,13 +46,13 @@ EmbeddingsRequest read_embeddings_request(std::string_view body, const std::vect
   json object = parse_body(body);
   const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
-  EmbeddingsRequest request{.model = read_model(fields, names_of(models))};
-  const ServedModel& model = model_named(models, request.model);
+  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
   if (!model.vectors) {
-    throw ApiError(400, concat("the model ", request.model, " has no vectors of texts here"), "model", "embeddings_not_supported");
+    throw ApiError(400, concat("the model ", model.name, " has no vectors of texts here"), "model", "embeddings_not_supported");
   }
   require_names(object, {"input", "model", "encoding_format", "dimensions", "user"});
   // Read the form of the vectors.
+  EmbeddingsRequest request;
   if (const json* const format = fields.find("encoding_format")) {
     request.is_base64 = *format == "base64";
     if (!request.is_base64 && *format != "float") {
@@ -94,31 +61,13 @@ EmbeddingsRequest read_embeddings_request(std::string_view body, const std::vect
   }
   const index width = model.gpt.config().n_embd;
   request.dimensions = fields.integer("dimensions", 1, width).value_or(width);
-  // Read the texts.
-  const json* const input = fields.find("input");
-  if (input == nullptr || !(input->is_string() || input->is_array()) || (input->is_array() && input->empty())) {
-    refuse("input", input == nullptr ? "there is no input" : concat("input ", found_value(*input)), ", ", kInputs);
-  }
-  const bool is_list = input->is_array() && !input->front().is_number();
-  if (!is_list) {
-    request.texts.push_back(tokens_of_input(model, *input, "input"));
-    return request;
-  }
-  if (input->size() > kMostInputs) {
-    refuse("input", "input has ", input->size(), " texts, expected at most ", kMostInputs, ": send them in several requests");
-  }
-  for (const json& one : *input) {
-    const std::string name = concat("input[", request.texts.size(), ']');
-    if (one.is_string() != input->front().is_string() || !(one.is_string() || one.is_array())) {
-      refuse("input", name, ' ', found_value(one), ", ", kInputs);
-    }
-    request.texts.push_back(tokens_of_input(model, one, name));
-  }
+  static_cast<TextInputs&>(request) = read_text_inputs(object, models);
   return request;
 }
 
-std::string embeddings_json(const EmbeddingsRequest& request, index tokens, std::vector<float> vectors) {
+std::string embeddings_json(const EmbeddingsRequest& request, std::vector<float> vectors) {
   const std::size_t texts = request.texts.size(), width = vectors.size() / texts, wanted = static_cast<std::size_t>(request.dimensions);
+  const index tokens = request.tokens();
   std::string data;
   for (std::size_t i = 0; i < texts; ++i) {
     const std::span<float> vector = std::span(vectors).subspan(i * width, wanted);

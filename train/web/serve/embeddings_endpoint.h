@@ -4,15 +4,13 @@
 #include <string_view>
 #include <vector>
 
-#include "train/web/serve/served_model.h"
+#include "train/web/serve/text_inputs.h"
 
 // POST /v1/embeddings: {"model", "input": TEXT | [TEXT] | [ids] | [[ids]], "encoding_format": "float" | "base64", "dimensions"}.
 namespace dikkat::serve {
 
 /// A request for vectors. All values are in range.
-struct EmbeddingsRequest {
-  std::string model{};                      // the name of a served model
-  std::vector<std::vector<Token>> texts{};  // of each input, 1 token or more, at most as many as the context has
+struct EmbeddingsRequest : TextInputs {
   bool is_base64 = false;
   index dimensions = 0;  // of a vector in the response
 };
@@ -21,6 +19,6 @@ struct EmbeddingsRequest {
 EmbeddingsRequest read_embeddings_request(std::string_view body, const std::vector<ServedModel>& models);
 
 /// Returns the response. `vectors` is (texts, C). Those that are cut to fewer dimensions get the length 1 again.
-std::string embeddings_json(const EmbeddingsRequest& request, index tokens, std::vector<float> vectors);
+std::string embeddings_json(const EmbeddingsRequest& request, std::vector<float> vectors);
 
 }  // namespace dikkat::serve

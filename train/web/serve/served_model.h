@@ -15,6 +15,15 @@
 
 namespace dikkat::serve {
 
+/// The labels of a classifier, which answers only POST /classify.
+struct ServedLabels {
+  std::vector<std::string> names;  // one or more
+  bool several = false;            // whether a text may have several labels
+  index window = 0;                // the most tokens of a text
+  /// Returns the probability of each label.
+  std::function<std::vector<double>(std::span<const float> logits)> probabilities{};
+};
+
 /// A served model. The objects that it refers to must outlive it.
 struct ServedModel {
   const Gpt& gpt;
@@ -26,9 +35,12 @@ struct ServedModel {
   AnswerFormat answers{};              // the template's answer_format_of(*form)
   std::int64_t created = 0;            // seconds since 1970
   std::string base{};                  // the name of the model whose weights it shares; empty for others
-  std::function<std::vector<float>(std::span<const std::vector<Token>> texts)> vectors{};  // vectors of length 1 of texts, (texts, C)
+  /// Returns vectors of length 1 of texts, (texts, C), or the logits of a classifier, (texts, labels).
+  std::function<std::vector<float>(std::span<const std::vector<Token>> texts)> vectors{};
+  std::optional<ServedLabels> labels{};  // set only for a classifier
 
-  index context() const { return gpt.config().block_size; }
+  /// Returns the most tokens that the model reads at once.
+  index context() const { return labels ? labels->window : gpt.config().block_size; }
 };
 
 /// Returns the model with this name, which must be among them.

@@ -185,6 +185,28 @@ TEST(EmbeddingQueue, SharesPassesAmongRequests) {
   EXPECT_EQ(found[2], (std::vector<float>{6, 2}));
 }
 
+TEST(EmbeddingQueue, KeepsTheTextsOfAClassifierTogether) {
+  std::vector<std::size_t> passes;
+  ServedModel model = with_lengths(passes);
+  model.labels = ServedLabels{.names = {"a", "b"}};
+  std::atomic<int> woken = 0;
+  EmbeddingQueue queue(3, [&] { ++woken; });
+  std::vector<std::thread> clients;
+  const std::vector<std::vector<std::size_t>> lengths = {{3, 4}, {700, 600, 5}, {6}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    clients.emplace_back([&, i] { queue.vectors(model, texts_of_lengths(lengths[i]), [] {}); });
+    while (woken <= static_cast<int>(i)) {
+      std::this_thread::yield();
+    }
+  }
+  while (queue.step()) {
+  }
+  for (std::thread& client : clients) {
+    client.join();
+  }
+  EXPECT_EQ(passes, (std::vector<std::size_t>{2, 3, 1})) << "each request by itself, and whole";
+}
+
 TEST(EmbeddingQueue, EndsWithErrorsAndImpatience) {
   std::vector<std::size_t> passes;
   const ServedModel model = with_lengths(passes);

@@ -1,0 +1,63 @@
+#include "train/data/corpus/placed_texts.h"
+
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "autograd/base/error.h"
+#include "train/data/corpus/corpus_contents.h"
+#include "train/data/corpus/file_objects.h"
+#include "train/system/json.h"
+#include "train/text/utf8.h"
+
+namespace dikkat {
+namespace {
+
+void require_words(const std::string& text, const std::string& place) {
+  require_input(text.find_first_not_of(" \t\r\n") != std::string::npos, place, "has an empty text, expected words; remove it");
+}
+
+std::string text_in(const FileObjects& objects, const TextColumn& column) {
+  const nlohmann::ordered_json object = objects.reader().object();
+  const auto* text = object.is_object() ? find_value(object, column.name) : nullptr;
+  if (text == nullptr && object.is_object() && !column.is_strict) {
+    text = find_value(object, "text");
+  }
+  require_input(text != nullptr && text->is_string(), text == nullptr ? "has no field \"" : "has another value than a text in \"",
+                column.name, "\", expected a text there; name another key or column with ", column.option);
+  return text->get<std::string>();
+}
+
+}  // namespace
+
+std::vector<PlacedText> read_texts(const std::string& path, const TextColumn& column) {
+  const FieldNames of_table{.text = column.name, .columns = {concat(column.name, '=', column.name)}};
+  const std::vector<CorpusFile> files = find_corpus_files({&path, 1});
+  require_input(files.size() == 1, path, " has ", files.size(), " files, expected one file of texts");
+  const CorpusFile& file = files.front();
+  std::vector<PlacedText> texts;
+  const ObjectForm form = path == kStandardInput ? ObjectForm::none : form_of(file, of_table).objects;
+  if (form != ObjectForm::none) {
+    const FieldNames names = form == ObjectForm::table ? of_table : FieldNames{.text = column.name};
+    for_objects({&path, 1}, names, "texts in lines, in a column of a table, or in objects of JSON",
+                [&](std::string_view, const FileObjects& objects) {  // errors get the place
+                  texts.push_back({.text = text_in(objects, column), .place = objects.place()});
+                  require_words(texts.back().text, "");
+                });
+  } else {
+    require_input(!column.is_strict, column.option, " is ", column.name, ", but ", file.name, " has no columns: it is read line by line");
+    const std::string text = read_text_file(file);
+    std::istringstream lines(text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0));
+    for (std::string line; std::getline(lines, line);) {
+      line.erase(line.find_last_not_of('\r') + 1);
+      texts.push_back({.text = line, .place = concat(file.name, ": line ", texts.size() + 1)});
+      const auto& [read, place] = texts.back();
+      require_input(!utf8::first_invalid(read), place, ": is not UTF-8, expected UTF-8");
+      require_words(read, place + ": ");
+    }
+  }
+  require_input(!texts.empty(), file.name, " has no texts, expected a text on each line, objects or rows");
+  return texts;
+}
+
+}  // namespace dikkat
