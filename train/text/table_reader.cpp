@@ -131,12 +131,13 @@ bool TableReader::read_row() {
   return true;
 }
 
-bool TableReader::next() {
+bool TableReader::next(bool with_empty) {
+  const auto is_skipped = [&] { return cells_.empty() && !(with_empty && (fields_.size() > 1 || columns_.size() == 1)); };
   do {
     if (!read_row()) {
       return false;
     }
-  } while (cells_.empty());
+  } while (is_skipped());
   if (fields_.size() != columns_.size()) {
     refuse_row("has ", fields_.size(), fields_.size() == 1 ? " field" : " fields", ", expected ", columns_.size(),
                ", one for each column of the header");

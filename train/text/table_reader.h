@@ -19,7 +19,7 @@ class BadTable : public InputError {
 
 /// Reads a table row by row from a text that arrives in parts: CSV (RFC 4180), also with semicolons or tabs between fields. The first row
 /// names the columns. A field in quotes may have separators, line breaks, and quotes, which are written twice. A row ends with LF, CRLF or
-/// CR. A byte order mark, and rows whose fields are all empty, are skipped.
+/// CR. A byte order mark is skipped.
 class TableReader {
  public:
   /// Appends more text to its argument. Returns false at the end of the text.
@@ -31,9 +31,10 @@ class TableReader {
 
   /// Returns the names of the columns, without spaces around them. A name may be empty.
   const std::vector<std::string>& columns() const { return columns_; }
-  /// Reads the next row. Returns false at the end. Throws BadTable for a row that has another number of fields than the header, a quote
+  /// Reads the next row. Returns false at the end. Skips rows whose fields are all empty, but with `with_empty` only empty lines, which are
+  /// rows of a table with one column. Throws BadTable for a row that has another number of fields than the header, a quote
   /// that never closes, text after a closing quote, NUL bytes, text that is not UTF-8, and a row of more than 64 MiB.
-  bool next();
+  bool next(bool with_empty = false);
   /// Returns the fields of that row, one for each column, valid until the next call of next().
   std::span<const std::string_view> fields() const { return fields_; }
   /// Returns the number of that row as spreadsheets count it: the header is row 1.

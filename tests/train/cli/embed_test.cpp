@@ -124,6 +124,52 @@ TEST_F(Vectors, OfTablesAndObjects) {
   expect_refused(here, {"embed", "base", "faq.csv"}, {"faq.csv", "\"text\"", "Answer"});
   expect_refused(here, {"embed", "base", "faq.jsonl", "--column", "body"}, {"faq.jsonl: line 1", "body"});
   expect_refused(here, {"embed", "base", "lines.txt", "--column", "body"}, {"lines.txt", "--column"});
+  // Standard input has lines or objects, and a byte order mark is no part of a text.
+  for (const std::string& mark : {"", "\xEF\xBB\xBF"}) {
+    for (const char* file : {"faq.csv", "faq.jsonl", "lines.txt"}) {
+      here.write(concat("marked-", file), mark + contents(here / file));
+      const bool is_table = std::string_view(file) == "faq.csv";
+      EXPECT_EQ(table.out,
+                here.run(with({"embed", "base", concat("marked-", file)}, is_table ? Words{"--column", "Answer"} : Words())).out);
+      if (!is_table) {
+        EXPECT_EQ(table.out, here.run({"embed", "base", "-"}, {.input = mark + contents(here / file)}).out) << file;
+      }
+    }
+  }
+  EXPECT_EQ(table.out, here.run({"embed", "base", "-", "--column", "body"}, {.input = R"([{"body": "one"}, {"body": "two, three"}])"}).out);
+}
+
+TEST_F(Vectors, AreOfEachRowOfOneFile) {
+  // An empty row would shift the vectors, but an empty line is not a row of several columns.
+  const auto refused = [&](const std::string& name, const std::string& text, const Words& fragments) {
+    here.write(name, text);
+    expect_refused(here, {"embed", "base", name}, fragments);
+  };
+  refused("empty.csv", "text,id\na,1\n,\nb,3\n", {"empty.csv", "row 3", "empty"});
+  refused("last.csv", "text;id\na;1\n;\n", {"last.csv", "row 3", "empty"});
+  refused("cell.csv", "text,id\na,1\n,2\n", {"cell.csv", "row 3", "empty"});
+  refused("single.csv", "text\na\n\nb\n", {"single.csv", "row 3", "empty"});
+  here.write("lines.csv", "text,id\na,1\n\nb,3\n");
+  EXPECT_EQ(lines_with(here.run({"embed", "base", "lines.csv"}).out, "embedding").size(), 2U);
+  // JSON without texts is not a text.
+  refused("array.json", R"([{"a": "b"}])", {"array.json", "\"text\"", "--column"});
+  refused("nested.json", R"({"data": [{"text": "b"}]})", {"nested.json", "\"text\"", "--column"});
+  here.write("json.txt", R"([{"a": "b"}])");
+  EXPECT_EQ(here.run({"embed", "base", "json.txt"}).code, 0);
+  for (const char* input : {R"({"a": "b"})", R"([{"a": "b"}])", "{\"text\": \"a\"}\n{\"a\": \"b\"}\n", "{\"text\": \"a\"}\nb\n"}) {
+    const Outcome outcome = here.run({"embed", "base", "-"}, {.input = input});
+    EXPECT_EQ(outcome.code, 2) << input << outcome.out;
+    expect_named(outcome.err, {"standard input"});
+  }
+  EXPECT_EQ(here.run({"embed", "base", "-"}, {.input = "{a} and [b]\n"}).code, 0);
+  // Only one file is read.
+  here.write("two/a.txt", "one\n");
+  here.write("two/b.txt", "two\n");
+  here.write("mixed/a.txt", "one\n");
+  here.write("mixed/b.csv", "text\ntwo\n");
+  for (const char* several : {"two", "two/*", "two/*.txt", "mixed", "mixed/*"}) {
+    expect_refused(here, {"embed", "base", several}, {"one file"});
+  }
 }
 
 TEST_F(Vectors, RefuseBadInputAndWriteNothing) {

@@ -94,6 +94,18 @@ TEST_F(Classifying, FromTheTableToLabels) {
   expect_refused(here, {"classify", "base", "new.csv"}, {"base", "--labels"});
   here.write("bad.csv", "Message\nthe\n\" \"\n");
   expect_refused(here, {"classify", "tuned", "bad.csv"}, {"bad.csv", "row 3"});
+  here.write("empty.csv", "Message,Id\nthe,1\n,\nthe,3\n");
+  expect_refused(here, {"classify", "tuned", "empty.csv"}, {"empty.csv", "row 3"});
+  here.write("other.json", R"({"data": ["a"]})");
+  expect_refused(here, {"classify", "tuned", "other.json"}, {"other.json", "\"Message\"", "--columns"});
+  here.write("two/a.txt", "one\n");
+  here.write("two/b.csv", "Message\ntwo\n");
+  expect_refused(here, {"classify", "tuned", "two"}, {"two", "one file", "b.csv"});
+  const Outcome objects = here.run({"classify", "tuned", "-"}, {.input = R"({"Message": "the ships lamp 5"})"
+                                                                         "\n"
+                                                                         R"({"Message": "by night turns 6"})"
+                                                                         "\n"});
+  EXPECT_EQ(objects.out, labels.out) << objects.err;
   EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=42"}).code, 0);
 }
 

@@ -145,7 +145,7 @@ with a probability of 1/2 or more, and then the probability of each label.)";
   Command command =
       program.add("classify", "Give texts the labels that a model was trained on", kExamples, [a] { return classify_command(*a); });
   add_model(command, a->model);
-  command.text("FILE", a->file, "", "The texts: a table, JSONL, JSON, or lines; - is standard input, with a text on each line").required();
+  command.text("FILE", a->file, "", "The texts: a table, JSONL, JSON, or lines; - is standard input: lines or JSONL").required();
   add_weights(command, a->weights);
   command.list("--columns", a->columns, kColumnsType, "The column or key of the texts, as text=NAME; by default that of the run");
   command.flag("--json", a->json, "Print an object on each line: label, probability and probabilities of all labels");

@@ -12,6 +12,7 @@
 #include "train/cli/terminal/signals.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
+#include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/placed_texts.h"
 #include "train/model/text_vectors.h"
 #include "train/model/trained_model.h"
@@ -88,6 +89,9 @@ int embed_command(const EmbedArguments& a) {
   const TrainedModel trained = load_trained_model(a.model.source, a.model.options(), packing_named(a.weights));
   report_chosen_checkpoint(a.model, trained.origin);
   const Pooling chosen = pooling.value_or(trained.config.embedding.pooling);
+  if (a.file == kStandardInput) {
+    announce_standard_input("the texts");
+  }
   const TextColumn column{.name = a.column.empty() ? "text" : a.column, .option = "--column", .is_strict = !a.column.empty()};
   const std::vector<std::vector<Token>> texts = tokens_to_embed(a, trained, read_texts(a.file, column));
   // Compute the vectors.
@@ -141,7 +145,9 @@ of its features, but they are a poor measure of similarity.)";
   Command command =
       program.add("embed", "Compute vectors of texts, for search and clustering", kExamples, [a] { return embed_command(*a); });
   add_model(command, a->model);
-  command.text("FILE", a->file, "", "Texts: lines, a column of a .csv or .tsv table, or a field of .jsonl; - is standard input, by lines")
+  command
+      .text("FILE", a->file, "",
+            "Texts: lines, a column of a .csv or .tsv table, or a field of .jsonl; - is standard input: lines or JSONL")
       .required();
   add_weights(command, a->weights);
   command.text("--column", a->column, "NAME", "The column of a table, or the field of JSONL, that has the texts; by default text");

@@ -23,6 +23,20 @@ std::optional<std::string_view> FileObjects::next() {
   }
 }
 
+index for_objects(FileObjects& objects, const std::function<void(std::string_view json, const FileObjects& objects)>& f) {
+  index count = 0;
+  for (; const auto json = objects.next(); ++count) {
+    try {
+      f(*json, objects);
+    } catch (const BadJson& error) {
+      fail_input("corpus: ", objects.place(), ", ", error.what());
+    } catch (const InputError& error) {
+      fail_input("corpus: ", objects.place(), ": ", error.what());
+    }
+  }
+  return count;
+}
+
 ObjectFiles for_objects(std::span<const std::string> paths, const FieldNames& names, std::string_view expected,
                         const std::function<void(std::string_view json, const FileObjects& objects)>& f) {
   ObjectFiles found;
@@ -32,18 +46,8 @@ ObjectFiles for_objects(std::span<const std::string> paths, const FieldNames& na
       refuse(form.contents, expected);
     }
     found.names.push_back(file.name);
-    index& count = found.objects.emplace_back(0);
     FileObjects objects(file, form.objects, names);
-    while (const auto json = objects.next()) {
-      try {
-        f(*json, objects);
-        ++count;
-      } catch (const BadJson& error) {
-        fail_input("corpus: ", objects.place(), ", ", error.what());
-      } catch (const InputError& error) {
-        fail_input("corpus: ", objects.place(), ": ", error.what());
-      }
-    }
+    found.objects.push_back(for_objects(objects, f));
     found.bytes += objects.bytes();
   }
   return found;

@@ -24,6 +24,8 @@ class FileObjects {
   /// Returns the JSON of the next object, valid until the next call; nullopt at the end. Throws InputError, which names the place, for a
   /// file that is not text (require_text()), a broken array and a broken table.
   std::optional<std::string_view> next();
+  /// Makes next() return the empty rows of a table too (TableReader::next()).
+  void keep_empty_rows() { reader_.keep_empty_rows(); }
   /// Returns the place of that object: "FILE: line 7".
   std::string place() const { return reader_.place(name_); }
   /// Returns the number of bytes that have been read.
@@ -36,6 +38,10 @@ class FileObjects {
   index bytes_ = 0;
   ObjectReader reader_;
 };
+
+/// Calls f(json, objects) for each object that is left, and returns their number. f may throw BadJson or InputError, which then name the
+/// place. Throws InputError as next() does.
+index for_objects(FileObjects& objects, const std::function<void(std::string_view json, const FileObjects& objects)>& f);
 
 /// Calls f(json, objects) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place.
 /// Throws InputError for files that cannot be read and for a file without objects (form_of()): that message has `expected`.

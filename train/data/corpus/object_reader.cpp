@@ -154,7 +154,7 @@ std::optional<std::string_view> ObjectReader::next_row() {
     if (!table_) {
       fields_ = table_fields(table_.emplace(source_).columns(), names_);
     }
-    if (!table_->next()) {
+    if (!table_->next(keeps_empty_rows_)) {
       return std::nullopt;
     }
   } catch (const BadTable& error) {

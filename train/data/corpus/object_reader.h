@@ -35,6 +35,8 @@ class ObjectReader {
   /// Returns the JSON of the next object, valid until the next call; nullopt at the end. Blank lines of JSONL are skipped. Throws
   /// BrokenObjects.
   std::optional<std::string_view> next();
+  /// Makes next() return the empty rows of a table too (TableReader::next()).
+  void keep_empty_rows() { keeps_empty_rows_ = true; }
   /// Returns that object. Throws BadJson.
   nlohmann::ordered_json object() const;
 
@@ -64,6 +66,7 @@ class ObjectReader {
   index number_ = 0;
   bool has_begun_ = false, has_ended_ = false;  // whether the text has begun, and has ended
   bool is_over_ = false;                        // the array has ended
+  bool keeps_empty_rows_ = false;
 };
 
 }  // namespace dikkat

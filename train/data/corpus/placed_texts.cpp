@@ -32,18 +32,23 @@ std::string text_in(const FileObjects& objects, const TextColumn& column) {
 
 std::vector<PlacedText> read_texts(const std::string& path, const TextColumn& column) {
   const FieldNames of_table{.text = column.name, .columns = {concat(column.name, '=', column.name)}};
-  const std::vector<CorpusFile> files = find_corpus_files({&path, 1});
-  require_input(files.size() == 1, path, " has ", files.size(), " files, expected one file of texts");
+  std::vector<SkippedFiles> skipped;
+  const std::vector<CorpusFile> files = find_corpus_files({&path, 1}, kTextExtensions, &skipped);
+  require_input(files.size() == 1, path, " has ", files.size(), " files, expected one file of texts; name it");
+  require_input(skipped.empty(), path, " has more than one file, expected one file of texts; name it; ", describe(skipped));
   const CorpusFile& file = files.front();
   std::vector<PlacedText> texts;
-  const ObjectForm form = path == kStandardInput ? ObjectForm::none : form_of(file, of_table).objects;
-  if (form != ObjectForm::none) {
-    const FieldNames names = form == ObjectForm::table ? of_table : FieldNames{.text = column.name};
-    for_objects({&path, 1}, names, "texts in lines, in a column of a table, or in objects of JSON",
-                [&](std::string_view, const FileObjects& objects) {  // errors get the place
-                  texts.push_back({.text = text_in(objects, column), .place = objects.place()});
-                  require_words(texts.back().text, "");
-                });
+  const FileForm form = form_of(file, of_table);
+  if (form.contents.kind == DataKind::json && extension_of(file.name) != ".txt") {
+    refuse(form.contents, concat("objects with a text in \"", column.name, "\" (", column.option, "), a table, or a .txt file of lines"));
+  }
+  if (form.objects != ObjectForm::none) {
+    FileObjects objects(file, form.objects, form.objects == ObjectForm::table ? of_table : FieldNames{.text = column.name});
+    objects.keep_empty_rows();                                        // a skipped one would shift the results
+    for_objects(objects, [&](std::string_view, const FileObjects&) {  // errors get the place
+      texts.push_back({.text = text_in(objects, column), .place = objects.place()});
+      require_words(texts.back().text, "");
+    });
   } else {
     require_input(!column.is_strict, column.option, " is ", column.name, ", but ", file.name, " has no columns: it is read line by line");
     const std::string text = read_text_file(file);
