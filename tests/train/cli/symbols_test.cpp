@@ -112,6 +112,25 @@ TEST(Symbols, OfACorpusNeedNoList) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run", "--json"}))["vocab_size"], 8);
 }
 
+TEST(Symbols, AreNotCutByTheSplit) {
+  const Workspace here;
+  here.write("moves.txt", kMoves);
+  ASSERT_EQ(here.run({"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}).code, 0);
+  for (const int moves : {0, 1, 2, 9}) {  // after 90 % of the bytes, a line or a move begins, or one is cut
+    std::string text = games(60);
+    for (int i = 0; i < moves; ++i) {
+      text += "Bb5\n";
+    }
+    here.write("games.txt", text);
+    const std::string out = "run" + std::to_string(moves);
+    const Outcome trained = here.run(train_on_games(out, {"tokenizer.path=chess"}));
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    EXPECT_EQ(here.run(train_on_games(out + "-documents", {"tokenizer.kind=symbols", "data.pack=document"})).code, 0);
+    const Json found = json_of(here.run({"corpus", "inspect", "games.txt", "--tokenizer", "chess", "--json"}));
+    EXPECT_EQ(found["tokens"], 60 * 5 + 20 * 2 + 2 * moves);
+  }
+}
+
 TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   const Workspace here;
   // pickle.dumps({"stoi": {"a": 0, "b": 1}, "itos": {0: "a", 1: "b"}}, 2), without its memo
