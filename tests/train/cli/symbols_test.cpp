@@ -112,6 +112,25 @@ TEST(Symbols, OfACorpusNeedNoList) {
   EXPECT_EQ(json_of(here.run({"tokenizer", "inspect", "run", "--json"}))["vocab_size"], 8);
 }
 
+TEST(Symbols, AreNotCutByTheSplit) {
+  const Workspace here;
+  here.write("moves.txt", kMoves);
+  const std::string text = games(60) + "Bb5\nBb5\n";
+  ASSERT_EQ(text.substr(text.size() * 9 / 10 - 1, 3), "Nf3") << "90 % of the bytes end within a move";
+  here.write("games.txt", text);
+  here.write("more/a.txt", text);
+  here.write("more/b.txt", text);
+  ASSERT_EQ(here.run({"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}).code, 0);
+  const Outcome trained = here.run(train_on_games("run", {"tokenizer.path=chess"}));
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(here.run(train_on_games("documents", {"tokenizer.kind=symbols", "data.pack=document"})).code, 0);
+  for (const auto& [corpus, files] : {std::pair("games.txt", 1), std::pair("more", 2)}) {
+    const Outcome found = here.run({"corpus", "inspect", corpus, "--tokenizer", "chess", "--json"});
+    ASSERT_EQ(found.code, 0) << found.err;
+    EXPECT_EQ(Json::parse(found.out)["tokens"], files * (20 * 7 + 40 * 5 + 4) + (files - 1) * 2) << "and <|endoftext|> in both parts";
+  }
+}
+
 TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   const Workspace here;
   // pickle.dumps({"stoi": {"a": 0, "b": 1}, "itos": {0: "a", 1: "b"}}, 2), without its memo

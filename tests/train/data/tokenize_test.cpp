@@ -13,10 +13,12 @@
 #include "tests/support/sanitized.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/throws.h"
 #include "train/data/corpus/fingerprint.h"
 #include "train/data/corpus/split.h"
 #include "train/data/tokens/token_cache.h"
 #include "train/data/tokens/token_file.h"
+#include "train/text/tokenizer_kinds.h"
 
 namespace dikkat {
 namespace {
@@ -479,6 +481,76 @@ TEST(Split, IsBetweenCharactersOfEveryLength) {
       EXPECT_TRUE(first + tokenizer->decode(tokens_in(tokens.parts[1])) == text) << name << " " << split;
       EXPECT_NEAR(static_cast<double>(first.size()), static_cast<double>(split), 3) << name;
     }
+  }
+}
+
+/// Expects that, wherever a text is split, its two parts have the tokens of the whole. Returns the bytes for training of each split.
+std::vector<index> expect_whole_symbols(const Tokenizer& tokenizer, const std::string& text) {
+  const Texts files({text});
+  const std::vector<Token> all = tokenizer.encode(text);
+  std::vector<index> training;
+  for (index split = 0; split < std::ssize(text); ++split) {
+    const TokenizedCorpus cut = tokenize(files.corpus, tokenizer, at_byte(files.corpus, split));
+    std::vector<Token> both = tokens_in(cut.parts[0]);
+    const std::vector<Token> rest = tokens_in(cut.parts[1]);
+    both.insert(both.end(), rest.begin(), rest.end());
+    EXPECT_EQ(both, all) << split;
+    EXPECT_LE(cut.bytes[0], split);
+    training.push_back(cut.bytes[0]);
+  }
+  return training;
+}
+
+TEST(Split, IsBetweenSymbols) {
+  const std::string game = "Bxh6+ e4 h6 Qd8=N O-O-O h";
+  const auto moves = make_tokenizer("symbols", std::vector<std::string_view>{game, "h 6 Bx h6+ e 4"});  // a cut move may be two symbols
+  const std::vector<index> of_line = expect_whole_symbols(*moves, game);
+  EXPECT_LE(of_line[4], 0);
+  EXPECT_EQ(of_line[10], 9) << "in h6";
+  EXPECT_GE(of_line[24], 23);
+  std::string games;
+  for (int i = 0; i < 20; ++i) {
+    games += game + "\n";
+  }
+  const std::vector<index> of_games = expect_whole_symbols(*moves, games);
+  EXPECT_EQ(of_games[18 * 26 + 11], 18 * 26) << "the line begins near";
+  EXPECT_EQ(of_games[26 + 10], 26 + 9) << "the line begins a fifth of the text before";
+}
+
+TEST(Split, IsBetweenTheLongestSymbols) {
+  std::vector<std::string> triplets;
+  for (int i = 0; i < 64; ++i) {
+    triplets.push_back({"ACGT"[i / 16], "ACGT"[i / 4 % 4], "ACGT"[i % 4]});
+  }
+  const auto codons = make_longest_tokenizer(completed(triplets));
+  std::string dna;
+  for (int i = 0; i < 40; ++i) {
+    dna += triplets[static_cast<std::size_t>(i * i % 64)];
+  }
+  const std::vector<index> training = expect_whole_symbols(*codons, dna);
+  for (index split = 0; split < std::ssize(dna); ++split) {
+    EXPECT_EQ(training[static_cast<std::size_t>(split)], split / 3 * 3);
+  }
+  // A symbol that is unknown is still refused at its byte.
+  const Texts files({"AAACC\nAAA"});
+  for (index split = 1; split < 9; ++split) {
+    EXPECT_TRUE(names(testing::error_of<InputError>([&] { tokenize(files.corpus, *codons, at_byte(files.corpus, split)); }), {"byte 3"}));
+  }
+}
+
+TEST(Split, OfALongTextIsBetweenSymbolsInEveryBlock) {
+  const auto codons = make_longest_tokenizer(completed({"AB", "ABC", "CA", "BCAB", "A", "B", "C"}));
+  std::string text;
+  for (std::size_t i = 0; text.size() < 3'000'000; ++i) {
+    text += std::string_view("ABCABCA").substr(i * i % 5, 1 + i % 7);
+    text += i % 3000 == 0 ? "\n" : "";
+  }
+  const Texts files({text});
+  const std::vector<Token> all = codons->encode(text);
+  for (const index split : {index{5}, index{1'048'575}, index{1'500'001}, index{2'099'999}, index{2'999'999}}) {
+    const TokenizedCorpus cut = tokenize(files.corpus, *codons, at_byte(files.corpus, split));
+    EXPECT_EQ(cut.parts[0].size() + cut.parts[1].size(), std::ssize(all));
+    EXPECT_GE(cut.bytes[0], split - split / 16 - 4);
   }
 }
 

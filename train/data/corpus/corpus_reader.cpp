@@ -179,6 +179,7 @@ struct CorpusReader::State {
   const Corpus& corpus;
   StablePrefix stable_prefix;
   FileSplit splits;
+  PlaceOfSplit place_of_split;
 
   std::size_t file = 0;  // the file that is being read, or the next one
   std::unique_ptr<TextReader> source{};
@@ -245,7 +246,7 @@ struct CorpusReader::State {
   /// Appends to `out` the part of the buffer whose tokens do not depend on later text; all of it if the document ends here.
   void give(std::vector<Chunk>& out, bool ends) {
     if (split && *split < position + static_cast<index>(buffer.size())) {
-      const auto before = static_cast<std::size_t>(utf8::snap(buffer, *split - position));
+      const auto before = static_cast<std::size_t>(place_of_split(buffer, *split - position));
       if (before > 0) {
         out.push_back(take(before, false));
       }
@@ -288,8 +289,11 @@ struct CorpusReader::State {
   }
 };
 
-CorpusReader::CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split)
-    : state_(new State{.corpus = corpus, .stable_prefix = std::move(stable_prefix), .splits = std::move(split)}) {}
+CorpusReader::CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split, PlaceOfSplit place_of_split)
+    : state_(new State{.corpus = corpus,
+                       .stable_prefix = std::move(stable_prefix),
+                       .splits = std::move(split),
+                       .place_of_split = std::move(place_of_split)}) {}
 CorpusReader::~CorpusReader() = default;
 
 const ExampleFindings& CorpusReader::found() const { return state_->found; }

@@ -12,6 +12,7 @@
 #include "train/data/corpus/corpus.h"
 #include "train/data/corpus/split.h"
 #include "train/text/tokenizer.h"
+#include "train/text/utf8.h"
 
 namespace dikkat {
 
@@ -40,10 +41,12 @@ class CorpusReader {
  public:
   /// Tokenizer::stable_prefix(): the number of bytes that can be encoded without knowing the later text.
   using StablePrefix = std::function<index(std::string_view)>;
+  /// Returns the place at or before a byte of a text where the text can be split. The text begins where a chunk does.
+  using PlaceOfSplit = std::function<index(std::string_view, index)>;
 
-  /// Keeps a reference to the corpus. `split` has the byte of each file's text where its validation part begins, which is moved back to the
-  /// start of a character. A document that contains it is split there. If it is empty, there is no validation part.
-  CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split = {});
+  /// Keeps a reference to the corpus. `split` has the byte of each file's text where its validation part begins, which is moved back to
+  /// place_of_split(). A document that contains it is split there. If it is empty, there is no validation part.
+  CorpusReader(const Corpus& corpus, StablePrefix stable_prefix, FileSplit split = {}, PlaceOfSplit place_of_split = utf8::snap);
   ~CorpusReader();
 
   /// Returns the next chunks, at least one and about 1 MiB in all; none at the end. Throws InputError, which names the file, if it cannot

@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/data/corpus/corpus_reader.h"
 #include "train/data/corpus/fingerprint.h"
+#include "train/data/tokens/place_of_split.h"
 #include "train/data/tokens/token_file.h"
 #include "train/system/pipeline.h"
 
@@ -35,7 +36,9 @@ std::array<index, kParts> tokenize(const Corpus& corpus, const Tokenizer& tokeni
     index bytes;
     std::vector<Token> tokens;
   };
-  CorpusReader reader(corpus, [&](std::string_view text) { return tokenizer.stable_prefix(text); }, split);
+  CorpusReader reader(
+      corpus, [&](std::string_view text) { return tokenizer.stable_prefix(text); }, split,
+      [&](std::string_view text, index byte) { return place_of_split(tokenizer, text, byte); });
   const std::optional<Token> separator = tokenizer.separator();
   std::array<index, kParts> bytes{};
   Fingerprint found;
