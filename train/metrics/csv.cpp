@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "train/system/csv_quoted.h"
+
 namespace dikkat {
 namespace {
 
@@ -57,15 +59,6 @@ std::string cells_of(const std::vector<std::string>& names, const RunHistory::Ev
   return cells;
 }
 
-/// Quotes a field by RFC 4180: each quote in it is doubled.
-std::string csv_field(const std::string& field) {
-  std::string text = "\"";
-  for (const char c : field) {
-    text += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return text + '"';
-}
-
 }  // namespace
 
 std::string to_csv(const RunHistory& history) {
@@ -74,7 +67,7 @@ std::string to_csv(const RunHistory& history) {
       "step,loss,grad_norm,learning_rate,skipped,tokens,ms,optimizer_ms,tokens_per_s,mfu,train_loss,val_loss,val_standard_error,eval_ms,"
       "memory,time";
   for (const std::string& name : names) {
-    table += ',' + csv_field("loss of " + name);
+    table += ',' + csv_quoted("loss of " + name);
   }
   table += "\r\n";
   const auto row = [&](index step, const RunHistory::Step* trained, const RunHistory::Evaluation* evaluated) {

@@ -124,7 +124,7 @@ TEST_F(Vectors, OfTablesAndObjects) {
   expect_refused(here, {"embed", "base", "faq.csv"}, {"faq.csv", "\"text\"", "Answer"});
   expect_refused(here, {"embed", "base", "faq.jsonl", "--column", "body"}, {"faq.jsonl: line 1", "body"});
   expect_refused(here, {"embed", "base", "lines.txt", "--column", "body"}, {"lines.txt", "--column"});
-  // Standard input has lines or objects, and a byte order mark is no part of a text.
+  // Standard input has lines or objects, and a byte-order mark is not part of a text.
   for (const std::string mark : {"", "\xEF\xBB\xBF"}) {
     for (const char* file : {"faq.csv", "faq.jsonl", "lines.txt"}) {
       here.write(concat("marked-", file), mark + contents(here / file));

@@ -17,6 +17,7 @@
 #include "train/data/corpus/placed_texts.h"
 #include "train/data/examples/labels.h"
 #include "train/model/classifier.h"
+#include "train/system/csv_quoted.h"
 
 namespace dikkat {
 namespace {
@@ -29,17 +30,8 @@ struct ClassifyArguments {
   bool json = false;
 };
 
-/// Returns a field of CSV (RFC 4180), in quotes if it needs them.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    return text;
-  }
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  }
-  return quoted + '"';
-}
+/// Returns a field of CSV, in quotes if it needs them.
+std::string csv_field(const std::string& text) { return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text); }
 
 void print_cells(std::vector<std::string> cells) {
   std::ranges::transform(cells, cells.begin(), csv_field);

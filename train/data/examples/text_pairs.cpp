@@ -60,7 +60,7 @@ TextPair to_text_pair(const PairJson& object) {
     for (const PairJson& one : value) {
       pair.negatives.push_back(text_at(one, key));
     }
-  } else if (!value.is_string() || !value.get_ref<const std::string&>().empty()) {  // an empty cell of a table is no text
+  } else if (!value.is_string() || !value.get_ref<const std::string&>().empty()) {  // an empty cell of a table is not a text
     pair.negatives.push_back(text_at(value, key));
   }
   return pair;

@@ -193,7 +193,7 @@ TEST_F(LabelRuns, RefuseWhatCannotBeLabeled) {
   c.classify.field.clear();
   c.model.classes = 2;
   EXPECT_TRUE(testing::names(input_error_of([&] { validate(c); }), {"classify.field", "model.classes"}));
-  // A model without labels is no classifier.
+  // A model without labels is not a classifier.
   const TrainedModel base = load_trained_model((folder / "base").string());
   EXPECT_TRUE(testing::names(input_error_of([&] { const Classifier classifier(base); }), {"base", "--labels"}));
   require_no_classifier(base);
