@@ -14,8 +14,11 @@ sanitizers() {  # all tests, with the kernels for this processor
   cmake --preset asan -DDIKKAT_MARCH=native >/dev/null && cmake --build --preset asan-all && ctest --preset asan-all -j "$(nproc)"
 }
 
-# Resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces of all sizes; Newton-Schulz with matrices of real models.
-long_tests() { DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory|NewtonSchulz" -j "$(nproc)"; }
+# Tests with the label long. Resume from every step on 1, 2, 3, 4 and 8 threads; limited address spaces of all sizes; Newton-Schulz with
+# matrices of real models.
+long_tests() {
+  ctest --preset test -L long -j "$(nproc)" && DIKKAT_LONG_TESTS=1 ctest --preset dev -R "ResumeAtEveryStep|LimitedMemory|NewtonSchulz" -j "$(nproc)"
+}
 
 jobs_of_users() { scripts/jobs.sh; }
 
@@ -46,7 +49,7 @@ portable() {  # kernels for all instruction sets, and every source with its own 
   cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 "-DDIKKAT_INSTRUCTION_SETS=avx2;avx512;avx512bf16;amx" -DDIKKAT_BENCH=OFF \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null && cmake --build build/portable-dev &&
     ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" &&
-    DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE slow
+    DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE "slow|long"
 }
 
 arm64() { scripts/install-packages.sh --long && scripts/arm64.sh; }

@@ -74,9 +74,9 @@ if [ -n "$all" ]; then
 fi
 part "gcc: compile the tests" build_tests
 if [ -z "$all" ]; then
-  part "gcc: the tests that are not slow" run_tests -LE slow
+  part "gcc: the tests that are not slow" run_tests -LE "slow|long"
 else
-  part "gcc: all tests" run_tests
+  part "gcc: all tests but those of scripts/ci-long.sh" run_tests -LE long
   part "clang with address and undefined-behavior sanitizers: compile" build_sanitized
   part "clang with address and undefined-behavior sanitizers: most of the fast tests" ctest --preset asan -j "$tests_at_once"
   part "torture: faults of all kinds, injected into the built program" scripts/torture.sh --program "$PWD/$build/dikkat"
