@@ -295,6 +295,9 @@ void check_embedding(const Config& config, schema::Problems& problems) {
   if (!config.data.sources.empty()) {
     refuse("expected 0 with data.sources (--replay): pairs of texts are not mixed with other texts");
   }
+  if (!config.train.sample_prompts.empty()) {
+    refuse("expected 0 with train.sample_prompts: a model that learns vectors does not learn to continue texts");
+  }
   if (!config.train.accumulation_schedule.empty()) {
     refuse("expected 0 with train.accumulation_schedule: all steps have the same number of pairs");
   }
@@ -345,6 +348,7 @@ void resolve(Config& config) {
   config.chat.eval_loss.derive(config.chat.loss);
   config.preference.beta.derive(config.preference.method == PreferenceMethod::simpo ? 2.0 : 0.1);
   config.preference.gamma.derive(config.preference.beta / 2);
+  config.classify.several.derive(false);
   optim.muon_momentum_start.derive(optim.muon_momentum);
   optim.muon_momentum_end.derive(optim.muon_momentum);
   optim.muon_steps.derive(usual_steps(optim.muon_coefficients));
