@@ -80,9 +80,9 @@ EvalRequest request_of(const EvalArguments& a) {
   require_input(a.unknown == "refuse" || a.unknown == "skip", "--unknown is ", a.unknown, ", expected refuse or skip");
   require_input(a.unknown == "refuse" || !a.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
-  require_input(a.objective.empty() || (a.objective == "embedding" && !a.corpus.empty()), "--objective is ", a.objective,
-                ", expected embedding, with the pairs of texts as --corpus");
-  require_input(a.columns.empty() || !a.corpus.empty(), "--columns applies only to the text of --corpus: add --corpus, or leave it out");
+  require_input(a.objective.empty() || a.objective == "embedding", "--objective is ", a.objective, ", expected embedding");
+  require_input((a.columns.empty() && a.objective.empty()) || !a.corpus.empty(), a.columns.empty() ? "--objective" : "--columns",
+                " applies only to the text of --corpus: add --corpus, or leave it out");
   const auto scored = value_named<ScoredText>(a.score);
   require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
   const DType keys = cache_type_named(a.cache);
@@ -98,9 +98,9 @@ EvalRequest request_of(const EvalArguments& a) {
   return {a, packing_named(a.weights), keys, scored};
 }
 
-/// Makes eval search pairs of texts with any GPT, as if it had been trained on pairs.
+/// Makes eval search pairs of texts with any GPT, as if it had been trained on pairs with the usual settings.
 void measure_vectors(TrainedModel& trained) {
-  constexpr index kUsualBatch = 64;
+  constexpr index kUsualBatch = 64, kPairsOfRow = 8;
   require_input(trained.model->is_gpt() && !trained.model->is_classifier(), "--objective embedding is for a GPT, but ",
                 trained.origin.path().string(), trained.model->is_gpt() ? " is a classifier" : " is an encoder-decoder");
   Config& config = trained.config;
@@ -111,6 +111,7 @@ void measure_vectors(TrainedModel& trained) {
     config.data.sources.clear();
     config.train = TrainConfig();
     config.train.batch_size = 1;
+    config.train.gradient_accumulation_steps = kUsualBatch / kPairsOfRow;
   }
 }
 
