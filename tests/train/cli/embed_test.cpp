@@ -56,7 +56,7 @@ TEST_F(Vectors, AreTrainedMeasuredAndExported) {
   const Outcome tuned = here.run(tune({"train.max_steps=12", "train.eval_interval=6"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   expect_named(tuned.err, {"30 pairs", "10 pairs", "recall@1", "MRR", "dikkat embed tuned"});
-  EXPECT_TRUE(contains(lines_with(tuned.err, "data.val_fraction").front(), "10 pairs")) << tuned.err;
+  EXPECT_TRUE(contains(lines_with(tuned.err, "data.val_fraction").at(0), "10 pairs")) << tuned.err;
   const auto metrics = here.metrics("tuned");
   EXPECT_EQ(metrics.back()["decided_by"], "mrr");
   EXPECT_EQ(metrics.back()["candidates"], 10);
