@@ -349,7 +349,7 @@ void resolve(Config& config) {
   config.chat.eval_loss.derive(config.chat.loss);
   config.preference.beta.derive(config.preference.method == PreferenceMethod::simpo ? 2.0 : 0.1);
   config.preference.gamma.derive(config.preference.beta / 2);
-  if (!config.classify.labels.empty()) {  // otherwise the texts of a new run decide
+  if (!config.classify.is_on() || !config.classify.labels.empty()) {  // otherwise the texts of a new run decide
     config.classify.several.derive(false);
   }
   optim.muon_momentum_start.derive(optim.muon_momentum);

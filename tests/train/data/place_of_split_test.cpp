@@ -31,7 +31,7 @@ TEST(PlaceOfSplit, CutsNoWordAndNoSymbol) {
 
 TEST(PlaceOfSplit, PrefersTheBeginningOfALineThatIsNear) {
   const std::string text = std::string(20, 'x') + " y\n" + std::string(400, 'z') + "\na b";
-  const auto tokenizer = tokenizer_of("word", text);
+  const auto tokenizer = tokenizer_of("symbols", text);
   EXPECT_EQ(place_of_split(*tokenizer, text, std::ssize(text) - 1), std::ssize(text) - 3);
   EXPECT_EQ(place_of_split(*tokenizer, text, 300), 23);
   EXPECT_EQ(place_of_split(*tokenizer, text, 21), 21) << "no line is near";

@@ -51,6 +51,9 @@ index place_of_split(const Tokenizer& tokenizer, std::string_view text, index at
     return character;
   }
   const index place = last_between_symbols(tokenizer, text, character);
+  if (tokenizer.kind() == WordTokenizer::kKind) {  // prose has long lines, and a word ends at every space
+    return place;
+  }
   const auto line = static_cast<index>(beginning_of(text, place).rfind('\n') + 1);
   return line > 0 && place - line <= place / kNear && last_between_symbols(tokenizer, text, line) == line ? line : place;
 }
