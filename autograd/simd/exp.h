@@ -7,6 +7,15 @@
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
+/// Returns the polynomial of x with these coefficients, the highest power's first. Horner's rule with named fused operations has the same
+/// bits on every instruction set that has them.
+template <class... Coefficients>
+inline Vec<float> polynomial(Vec<float> x, float highest, Coefficients... others) {
+  Vec<float> p = broadcast(highest);
+  ((p = fused_multiply_add(p, x, broadcast<float>(others))), ...);
+  return p;
+}
+
 namespace detail {
 
 constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
@@ -97,12 +106,9 @@ inline Vec<float> log2_of_positive(Vec<float> x) {
   const Vec<float> s = (m - 1.0F) / (m + 1.0F);
   const Vec<float> z = s * s;
 
-  Vec<float> p = broadcast(3.20598898e-1F);  // 2 / (9 ln 2), then 2 / (7 ln 2) ...
-  p = p * z + 4.12198583e-1F;
-  p = p * z + 5.77078016e-1F;
-  p = p * z + 9.61796694e-1F;
-  p = p * z + 2.88539008F;
-  const Vec<float> y = p * s + __builtin_convertvector(e, Vec<float>);
+  // 2 / (9 ln 2), then 2 / (7 ln 2) ...
+  const Vec<float> p = polynomial(z, 3.20598898e-1F, 4.12198583e-1F, 5.77078016e-1F, 9.61796694e-1F, 2.88539008F);
+  const Vec<float> y = fused_multiply_add(p, s, __builtin_convertvector(e, Vec<float>));
   return x != x ? x : y;  // NOLINT(misc-redundant-expression): true where x is NaN
 }
 

@@ -405,7 +405,8 @@ inline T max(Vec<T> v) {
   return lanes[0];
 }
 
-/// Returns a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
+/// Returns a b + c in each lane. It is rounded once, but twice on x86 processors that cannot. A compiler may leave a plain expression
+/// unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -413,6 +414,8 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
   return _mm256_fmadd_ps(a, b, c);
 #elif defined(DIKKAT_NEON)
   return vfmaq_f32(c, a, b);
+#elif defined(__SSE2__) && !defined(__FMA__)
+  return a * b + c;
 #else
   for (index i = 0; i < kLanes<float>; ++i) {
     c[i] = __builtin_fmaf(a[i], b[i], c[i]);

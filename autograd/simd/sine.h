@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <numbers>
 
 #include "autograd/simd/exp.h"
 #include "autograd/simd/simd.h"
@@ -36,6 +38,15 @@ template <bool kCosine>
   }
 }
 
+/// Returns sin r, or cos r, of an angle of at most pi / 4, whose square is z. The polynomials have the least relative error of those of
+/// degrees 7 and 8: 2^-27.9 and 2^-33.
+inline Vec<float> sine_near_zero(Vec<float> r, Vec<float> z) {
+  return fused_multiply_add(polynomial(z, -1.95182904e-4F, 8.33218917e-3F, -1.66666552e-1F), z * r, r);
+}
+inline Vec<float> cosine_near_zero(Vec<float> z) {
+  return polynomial(z, 2.44323255e-5F, -1.38873095e-3F, 4.16666456e-2F, -0.5F, 1.0F);
+}
+
 /// Returns sin x, or cos x = sin(x + pi / 2).
 template <bool kCosine>
 Vec<float> sine(Vec<float> x) {
@@ -47,17 +58,9 @@ Vec<float> sine(Vec<float> x) {
   const Vec<float> shifted = narrowed(lower.n, upper.n) + kRound;
   const auto quarter = reinterpret_cast<IntVec<float>>(shifted) + (kCosine ? 1 : 0);
 
-  // Compute sin r and cos r. The polynomials have the least relative error of those of degrees 7 and 8: 2^-27.9 and 2^-33.
+  // Compute sin r and cos r.
   const Vec<float> z = r * r;
-  Vec<float> s = broadcast(-1.95182904e-4F);
-  s = s * z + 8.33218917e-3F;
-  s = s * z - 1.66666552e-1F;
-  s = s * (z * r) + r;
-  Vec<float> c = broadcast(2.44323255e-5F);
-  c = c * z - 1.38873095e-3F;
-  c = c * z + 4.16666456e-2F;
-  c = c * z - 0.5F;
-  c = c * z + 1.0F;
+  const Vec<float> s = detail::sine_near_zero(r, z), c = detail::cosine_near_zero(z);
 
   // Choose by the quadrant.
   const Vec<float> value = (quarter & 1) != 0 ? c : s;
@@ -81,6 +84,24 @@ Vec<float> sine(Vec<float> x) {
 /// NaN for infinity and NaN.
 inline Vec<float> sin(Vec<float> x) { return detail::sine<false>(x); }
 inline Vec<float> cos(Vec<float> x) { return detail::sine<true>(x); }
+
+/// The sine and the cosine of each lane's angle.
+struct SineAndCosine {
+  Vec<float> sine, cosine;
+};
+/// Returns them for the angles 2 pi turns / 2^32. Errors are below 2^-23.
+inline SineAndCosine sine_and_cosine_of_turns(Vec<std::uint32_t> turns) {
+  // An angle is a quarter turn's multiple plus a rest of at most an eighth of a turn.
+  const Vec<std::uint32_t> quarter = (turns + 0x2000'0000U) >> 30;
+  const auto rest = reinterpret_cast<IntVec<float>>(turns - (quarter << 30));
+  const Vec<float> r = to_floats(rest) * (2 * std::numbers::pi_v<float> * 0x1p-32F);
+  const Vec<float> z = r * r;
+  const Vec<float> s = detail::sine_near_zero(r, z), c = detail::cosine_near_zero(z);
+
+  const auto is_odd = (quarter & 1U) != 0U;
+  const auto below = reinterpret_cast<IntVec<float>>((quarter & 2U) << 30), left = reinterpret_cast<IntVec<float>>(((quarter + 1U) & 2U) << 30);
+  return {flip_signs(is_odd ? c : s, below), flip_signs(is_odd ? s : c, left)};
+}
 
 /// Computes them by the C library, as exp() does.
 inline Vec<double> sin(Vec<double> x) {
