@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 #include <string>
@@ -91,6 +92,29 @@ TEST(Sine, AtTheLargestAngleOfTheReduction) {
       EXPECT_LT(ulps(c.function(simd::broadcast(x))[2], c.exact(static_cast<double>(x))), kSineUlps) << c.name << " of " << x;
       EXPECT_LT(ulps(c.function(simd::broadcast(-x))[2], c.exact(static_cast<double>(-x))), kSineUlps) << c.name << " of -" << x;
     }
+  }
+}
+
+TEST(Sine, OfTurns) {
+  double worst = 0;
+  for (std::uint64_t first = 0; first < 1ULL << 32; first += kFloatLanes * 1009) {
+    simd::Vec<std::uint32_t> turns{};
+    for (std::uint32_t lane = 0; lane < kFloatLanes; ++lane) {
+      turns[lane] = static_cast<std::uint32_t>(first) + lane * 1009;
+    }
+    const auto [sine, cosine] = simd::sine_and_cosine_of_turns(turns);
+    for (int lane = 0; lane < kFloatLanes; ++lane) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(turns[lane]) * 0x1p-32;
+      worst = std::max({worst, std::abs(static_cast<double>(sine[lane]) - std::sin(angle)),
+                        std::abs(static_cast<double>(cosine[lane]) - std::cos(angle))});
+    }
+  }
+  EXPECT_LT(worst, 0x1p-23);
+  // Multiples of a quarter turn are exact.
+  const auto [sine, cosine] = simd::sine_and_cosine_of_turns(simd::Vec<std::uint32_t>{0, 1U << 30, 2U << 30, 3U << 30});
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    EXPECT_EQ(sine[quarter], std::lround(std::sin(quarter * std::numbers::pi / 2)));
+    EXPECT_EQ(cosine[quarter], std::lround(std::cos(quarter * std::numbers::pi / 2)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "train/machine/limits.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <limits>
 
@@ -15,6 +16,8 @@ namespace {
 
 /// Receives results, so that the compiler cannot remove the work.
 thread_local volatile float sink = 0;
+
+constexpr index kNumbersOfLine = 64 / sizeof(float);  // of a cache line
 
 /// Returns the shortest of `count` times of f, in seconds, after one that is not timed.
 template <class F>
@@ -56,18 +59,72 @@ double copy_bandwidth() {
   return 2.0 * static_cast<double>(kBytes) / seconds;
 }
 
-void read_all(const float* values, index count) {
+namespace {
+
+/// Reads numbers as kStreams streams. Prefetching crosses the borders of pages, as decoding does, where processors stop on their own.
+template <index kStreams>
+void read_streams(const float* values, index count) {
+  using Register = simd::Vec<float>;
+  constexpr index kRegisters = 8 / kStreams, kLanes = simd::kLanes<float>, kStep = kRegisters * kLanes;
+  constexpr index kAhead = 512;
+  constexpr int kIntoL2 = 2;
+  const index apart = count / kStreams;
+  Register sums[kStreams][kRegisters]{};
+  for (index at = 0; at + kStep <= apart; at += kStep) {
+    for (index stream = 0; stream < kStreams; ++stream) {
+      for (index i = 0; i < kRegisters; ++i) {
+        const float* const from = values + stream * apart + at + i * kLanes;
+        simd::prefetch<kIntoL2>(from, kAhead);
+        sums[stream][i] += simd::load(from);
+      }
+    }
+  }
+  Register total{};
+  for (const auto& of_stream : sums) {
+    for (const Register& some : of_stream) {
+      total += some;
+    }
+  }
+  sink = total[0];
+}
+
+}  // namespace
+
+void read_all(const float* values, index count, ReadingOrder order) {
   using Register = simd::Vec<float>;
   constexpr index kRegisters = 8;
-  constexpr index kLanes = simd::kLanes<float>;
+  constexpr index kLanes = simd::kLanes<float>, kStep = kRegisters * kLanes;
+  constexpr int kIntoL2 = 2;
   parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) {
     Register sums[kRegisters]{};
-    for (index at = begin; at + kRegisters * kLanes <= end; at += kRegisters * kLanes) {
+    const auto add_step = [&](const float* from) {
       for (index i = 0; i < kRegisters; ++i) {
         Register some;
-        std::memcpy(&some, values + at + i * kLanes, sizeof some);
+        std::memcpy(&some, from + i * kLanes, sizeof some);
         sums[i] += some;
       }
+    };
+    const auto add_step_ahead = [&](const float* from) {
+      for (index i = 0; i < kStep; i += kNumbersOfLine) {
+        simd::prefetch<kIntoL2>(from + i, order.ahead);
+      }
+      add_step(from);
+    };
+    const index part = (end - begin) / order.streams / kStep * kStep;
+    const auto add_parts = [&](auto&& add) {
+      for (index at = 0; at < part; at += kStep) {
+        for (index stream = 0; stream < order.streams; ++stream) {
+          add(values + begin + stream * part + at);
+        }
+      }
+    };
+    if (order.ahead > 0) {
+      add_parts(add_step_ahead);
+    } else {
+      add_parts(add_step);
+    }
+    for (index at = begin + order.streams * part; at + kStep <= end; at += kStep) {
+      add_step(values + at);
     }
     Register total{};
     for (const Register& some : sums) {
@@ -75,6 +132,23 @@ void read_all(const float* values, index count) {
     }
     sink = total[0];
   });
+}
+
+double read_bandwidth(index bytes, double seconds) {
+  constexpr index kRow = 1024;  // numbers ahead: the next row of a matrix, or 4 kB of packed ones
+  constexpr ReadingOrder kOrders[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {1, kRow}, {2, kRow}, {4, kRow}};
+  const index count = bytes / static_cast<index>(sizeof(float));
+  const Pages memory(static_cast<std::size_t>(bytes), "read_bandwidth");
+  auto* const numbers = reinterpret_cast<float*>(memory.data());
+  parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) { std::fill(numbers + begin, numbers + end, 1.0F); });
+  double best = std::numeric_limits<double>::infinity();
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (const ReadingOrder& order : kOrders) {
+      best = std::min(best, best_of(1, [&] { read_all(numbers, count, order); }));
+    }
+  } while (seconds_since(start) < seconds);
+  return static_cast<double>(count) * sizeof(float) / best;
 }
 
 }  // namespace dikkat

@@ -2,6 +2,7 @@
 
 #include "autograd/base/dtype.h"
 #include "autograd/base/index.h"
+#include "autograd/base/pages.h"
 
 // The limits of this machine, measured now with as many threads as kernels use. Benchmarks report their figures as shares of these.
 namespace dikkat {
@@ -13,8 +14,19 @@ double peak_flops(DType operands = DType::f32);
 /// Returns the bytes per second, read and written together, of copying memory that is in no cache; the best of several runs. Needs 1 GB.
 double copy_bandwidth();
 
-/// Reads `count` numbers once, at the highest speed, on as many threads as kernels use. The bandwidth of a shared machine varies, so
-/// alternate this with the code that you compare it with.
-void read_all(const float* values, index count);
+/// The order in which a thread reads its share of memory.
+struct ReadingOrder {
+  index streams = 1;  // parts of the share that it reads in turn
+  index ahead = 0;    // numbers after the one that it reads, which it fetches into the second cache; 0: it leaves that to the processor
+};
+
+/// Reads `count` numbers once, on as many threads as kernels use. The bandwidth of a shared machine varies, so alternate this with the code
+/// that you compare it with.
+void read_all(const float* values, index count, ReadingOrder order = {});
+
+/// Returns the bytes per second of reading `bytes` of memory again and again, as decoding reads its weights: with one or several streams on
+/// each thread, fetched ahead by the processor or by instructions. The best run of the best order counts. Takes `seconds` or longer; throws
+/// OutOfMemory.
+double read_bandwidth(index bytes, double seconds);
 
 }  // namespace dikkat

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 
@@ -148,12 +150,15 @@ class Measurement {
     if (memory_too) {
       next();
       copy_rate_.raise(copy_bandwidth());
-      constexpr index kNumbers = index{64} << 20;
-      const Pages memory(kNumbers * sizeof(float), "memory to measure its bandwidth");
-      auto* const numbers = reinterpret_cast<float*>(memory.data());
-      std::fill_n(numbers, kNumbers, 1.0F);
-      read_rate_.raise(kNumbers * sizeof(float) / median_seconds(budget_, [&] { read_all(numbers, kNumbers); }));
+      read_rate_.raise(read_bandwidth(*written_memory(index{256} << 20), budget_));
     }
+  }
+
+  /// Returns memory that was written, so that each page is there.
+  static std::unique_ptr<Pages> written_memory(index bytes) {
+    auto memory = std::make_unique<Pages>(static_cast<std::size_t>(bytes), "memory to measure its bandwidth");
+    std::memset(memory->data(), 1, memory->size());
+    return memory;
   }
 
   /// Adds the measured limits as figures. Their values are set at the end.
@@ -268,7 +273,8 @@ class Measurement {
     }
   }
 
-  /// Times tokens of one stream. Its share is of the time to read all weights once per token, if memory was measured and holds them.
+  /// Times tokens of one stream. Unless caches hold the weights, its share is of the best time to read memory of their size, measured before
+  /// and after.
   void decoding(const TimedModel& timed, PackedType type) {
     constexpr index kTokens = 40, kPrompt = 8;
     const std::string name(name_of(type));
@@ -288,15 +294,24 @@ class Measurement {
       }
       return seconds;
     };
+    const index bytes = bytes_per_token(model);
+    Limit* limit = nullptr;
+    std::unique_ptr<Pages> memory;
+    if (!timed.fits_caches) {
+      limit = &reading_limits_.emplace_back();
+      memory = written_memory(bytes);
+      limit->raise(read_bandwidth(*memory, budget_ / 2));
+    }
     generate_one(2);
     std::vector<double> seconds = generate_one(kTokens);
+    if (limit != nullptr) {
+      limit->raise(read_bandwidth(*memory, budget_ / 2));
+    }
     seconds.erase(seconds.begin());  // reads the prompt
     std::ranges::nth_element(seconds, seconds.begin() + std::ssize(seconds) / 2);
     const double median = seconds[seconds.size() / 2];
-    const bool is_read = !timed.fits_caches && read_rate_.rate > 0;
-    const double bytes = static_cast<double>(bytes_per_token(model));
-    add("decoding", concat(timed.name, ", ", name), concat("decode_", timed.key, "_", name), 1 / median, "tokens/s", bytes / median,
-        is_read ? &read_rate_ : nullptr);
+    add("decoding", concat(timed.name, ", ", name), concat("decode_", timed.key, "_", name), 1 / median, "tokens/s",
+        static_cast<double>(bytes) / median, limit);
   }
 
   /// Returns the bytes of the weights that a token reads: all but the table of positions.
@@ -318,6 +333,7 @@ class Measurement {
   MachineReport report_;
   double done_ = 0;
   Limit f32_peak_, f64_peak_, bf16_peak_, copy_rate_, read_rate_;
+  std::deque<Limit> reading_limits_;  // one for each model and type whose weights are read from memory
   struct Rated {
     double rate;
     const Limit* limit;  // null: none

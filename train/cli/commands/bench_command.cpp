@@ -31,8 +31,11 @@ void print_table(const MachineReport& report) {
       group = figure.group;
       print_result(concat(group, '\n'));
     }
-    print_result(fmt::format("  {:<48}{:>10} {:<9}{}\n", figure.name, with_digits(figure.value), figure.unit,
-                             figure.share ? fmt::format("{:>4.0f} % of the limit", 100 * *figure.share) : ""));
+    std::string share = figure.share ? fmt::format("{:>4.0f} % of the limit", 100 * *figure.share) : "";
+    if (figure.share && figure.group == "decoding") {  // reading memory of the weights' size: each has its own limit
+      share += fmt::format(", reading {} GB/s", with_digits(*figure.of_rate));
+    }
+    print_result(fmt::format("  {:<48}{:>10} {:<9}{}\n", figure.name, with_digits(figure.value), figure.unit, share));
   }
 }
 
