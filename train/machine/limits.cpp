@@ -59,37 +59,6 @@ double copy_bandwidth() {
   return 2.0 * static_cast<double>(kBytes) / seconds;
 }
 
-namespace {
-
-/// Reads numbers as kStreams streams. Prefetching crosses the borders of pages, as decoding does, where processors stop on their own.
-template <index kStreams>
-void read_streams(const float* values, index count) {
-  using Register = simd::Vec<float>;
-  constexpr index kRegisters = 8 / kStreams, kLanes = simd::kLanes<float>, kStep = kRegisters * kLanes;
-  constexpr index kAhead = 512;
-  constexpr int kIntoL2 = 2;
-  const index apart = count / kStreams;
-  Register sums[kStreams][kRegisters]{};
-  for (index at = 0; at + kStep <= apart; at += kStep) {
-    for (index stream = 0; stream < kStreams; ++stream) {
-      for (index i = 0; i < kRegisters; ++i) {
-        const float* const from = values + stream * apart + at + i * kLanes;
-        simd::prefetch<kIntoL2>(from, kAhead);
-        sums[stream][i] += simd::load(from);
-      }
-    }
-  }
-  Register total{};
-  for (const auto& of_stream : sums) {
-    for (const Register& some : of_stream) {
-      total += some;
-    }
-  }
-  sink = total[0];
-}
-
-}  // namespace
-
 void read_all(const float* values, index count, ReadingOrder order) {
   using Register = simd::Vec<float>;
   constexpr index kRegisters = 8;
@@ -134,13 +103,11 @@ void read_all(const float* values, index count, ReadingOrder order) {
   });
 }
 
-double read_bandwidth(index bytes, double seconds) {
+double read_bandwidth(const Pages& memory, double seconds) {
   constexpr index kRow = 1024;  // numbers ahead: the next row of a matrix, or 4 kB of packed ones
   constexpr ReadingOrder kOrders[] = {{1, 0}, {2, 0}, {4, 0}, {8, 0}, {1, kRow}, {2, kRow}, {4, kRow}};
-  const index count = bytes / static_cast<index>(sizeof(float));
-  const Pages memory(static_cast<std::size_t>(bytes), "read_bandwidth");
-  auto* const numbers = reinterpret_cast<float*>(memory.data());
-  parallel_blocks(count, ceil_div(count, thread_count()), [&](index begin, index end) { std::fill(numbers + begin, numbers + end, 1.0F); });
+  const auto* const numbers = reinterpret_cast<const float*>(memory.data());
+  const auto count = static_cast<index>(memory.size() / sizeof(float));
   double best = std::numeric_limits<double>::infinity();
   const auto start = std::chrono::steady_clock::now();
   do {

@@ -24,9 +24,9 @@ struct ReadingOrder {
 /// that you compare it with.
 void read_all(const float* values, index count, ReadingOrder order = {});
 
-/// Returns the bytes per second of reading `bytes` of memory again and again, as decoding reads its weights: with one or several streams on
-/// each thread, fetched ahead by the processor or by instructions. The best run of the best order counts. Takes `seconds` or longer; throws
-/// OutOfMemory.
-double read_bandwidth(index bytes, double seconds);
+/// Returns the bytes per second of reading memory, which was written before, again and again as decoding reads its weights: with one or
+/// several streams on each thread, fetched ahead by the processor or by instructions. The best run of the best order counts. Takes
+/// `seconds` or longer.
+double read_bandwidth(const Pages& memory, double seconds);
 
 }  // namespace dikkat
