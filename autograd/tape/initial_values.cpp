@@ -31,8 +31,8 @@ void draw_normal(Elements some, double std, const RandomStream& stream, T* out) 
   });
 }
 
-/// Draws numbers of [low, high): element i has uniform number i of the stream. The range is rounded to 24 bits, so that its products with the
-/// numbers are exact, fused or not.
+/// Draws numbers of [low, high): element i has uniform number i of the stream. The range is rounded to 24 bits, so that its products with
+/// the numbers are exact, fused or not.
 template <class T>
 void draw_uniform(Elements some, double low, double high, const RandomStream& stream, T* out) {
   const double range = static_cast<float>(high - low);

@@ -93,7 +93,8 @@ TEST(RandomNumbers, NormalOnesAreOneChainOfFusedOperations) {
     const Numbers numbers = drawn(normal_numbers, stream, first, kCount);
     for (index i = 0; i < kCount; i += 2) {
       const Pair pair = plain_pair(stream.word(first + i), stream.word(first + i + 1));
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i)]), std::bit_cast<std::uint32_t>(static_cast<float>(pair.even)))
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i)]),
+                std::bit_cast<std::uint32_t>(static_cast<float>(pair.even)))
           << i;
       ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i + 1)]),
                 std::bit_cast<std::uint32_t>(static_cast<float>(pair.odd)))
