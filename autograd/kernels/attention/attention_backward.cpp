@@ -107,6 +107,7 @@ struct BackwardMemory {
   T* dk = pieces.take(held);
   T* dv = pieces.take(held);
   T* dq = pieces.take(0);  // of a block of queries (queries, width), if one chunk has all keys
+  RowsAhead ahead{};
 };
 
 /// Replaces scores by weights w, and ds, which holds dw, by w (dw - delta). Dropped weights become 0.
@@ -128,11 +129,10 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
 template <class T>
 struct Shared {
   Chunks chunks;
-  index heads;      // of all batches
-  T* query_blocks;  // (heads, blocks): copies of the queries; null: each task makes its own
-  T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
-  T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
-  T* dv;            // as dk
+  index heads;  // of all batches
+  T* dq;        // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
+  T* dk;        // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
+  T* dv;        // as dk
   TaskOrder* order;
   index task(index head, index chunk) const { return chunk * heads + head; }
 };
@@ -173,20 +173,39 @@ class ChunkTask {
         h_(head % p.shape.heads),
         m_(p.shape, shared.chunks) {}
 
-  void run() const {
-    gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_, held_, held_, m_.k);
-    gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_, held_, held_, m_.v);
-    std::fill_n(m_.dk, held_ * width_, T(0));
-    std::fill_n(m_.dv, held_ * width_, T(0));
+  void run() {
     for (index block = 0; block < blocks_; ++block) {
       add_block(block);
     }
+    read_keys(held_);
     write_keys();
   }
 
  private:
+  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet, and begins their gradients.
+  void read_keys(index count) {
+    for (; read_ < count; read_ = std::min(read_ + kBlock, held_)) {
+      const index keys = std::min(kBlock, held_ - read_);
+      const index at = read_ * width_;
+      gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_ + read_, keys, keys, m_.k + at);
+      gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_ + read_, keys, keys, m_.v + at);
+      std::fill_n(m_.dk + at, keys * width_, T(0));
+      std::fill_n(m_.dv + at, keys * width_, T(0));
+      const index next = read_ + keys;
+      fetch_ahead(p_.k, key_head_, first_ + next, std::min(kBlock, held_ - next));
+      fetch_ahead(p_.v, key_head_, first_ + next, std::min(kBlock, held_ - next));
+    }
+  }
+  /// Lets the products fetch rows of a head.
+  template <class Element>
+  void fetch_ahead(const Heads<Element>& heads, index h, index first, index count) {
+    if (heads.data != nullptr) {
+      m_.ahead.add(head_at(heads, s_, b_, h) + first * heads.row_stride, heads.row_stride, count, s_.head_size);
+    }
+  }
+
   /// Adds a block of queries to dk and dv, and in turn the chunk's keys to the block's dq.
-  void add_block(index block) const {
+  void add_block(index block) {
     const index query = block * kBlock;
     const index count = std::min(kBlock, s_.queries - query);
     const Intervals<T> see(s_, b_, query, count);
@@ -195,14 +214,14 @@ class ChunkTask {
       std::fill_n(dq, count * width_, T(0));
     }
     if (see.whole.sees_any(first_, held_)) {
-      const index block_size = QueryBlock<T>::size(width_);
-      const bool is_shared = shared_.query_blocks != nullptr;
-      const QueryBlock<T> of(width_, is_shared ? shared_.query_blocks + (head_ * blocks_ + block) * block_size : m_.queries);
-      if (!is_shared) {
-        of.fill(p_, b_, h_, query, scales_scores<Operand, T>() ? T(1) : factor_);
-      }
+      const QueryBlock<T> of(width_, m_.queries);
+      of.fill(p_, b_, h_, query, scales_scores<Operand, T>() ? T(1) : factor_);
+      fetch_ahead(p_.q, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+      fetch_ahead(p_.dy, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+      fetch_ahead(p_.y, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
       for (index key = first_; key < first_ + held_; key += kBlock) {
         const index keys = std::min(kBlock, first_ + held_ - key);
+        read_keys(key - first_ + keys);
         const ScoreTile<T> tile{query, count, key, (key - first_) * width_, of, see, Seen<T>(see, key, keys)};
         compute_weights_again(tile);
         add_to_keys(tile);
@@ -225,7 +244,7 @@ class ChunkTask {
   }
 
   /// Computes a tile's w and ds, (keys, queries).
-  void compute_weights_again(const ScoreTile<T>& t) const {
+  void compute_weights_again(const ScoreTile<T>& t) {
     const auto scores = [&](const Part& part, const T* a, const T* b_t, T* c, T of_scores) {
       m_.products({.m = part.keys,
                    .n = part.queries,
@@ -235,7 +254,8 @@ class ChunkTask {
                    .b = b_t + part.query,
                    .ldb = kBlock,
                    .c = c + part.key * kBlock + part.query,
-                   .ldc = kBlock},
+                   .ldc = kBlock,
+                   .ahead = &m_.ahead},
                   of_scores);
     };
     t.seen.by_keys([&](const Part& part) {
@@ -254,7 +274,7 @@ class ChunkTask {
   }
 
   /// Adds w^T dy to the chunk's dv, and ds^T q to its dk / scale.
-  void add_to_keys(const ScoreTile<T>& t) const {
+  void add_to_keys(const ScoreTile<T>& t) {
     const auto add = [&](const Part& part, const T* a, const T* rows, T* c) {
       m_.products({.m = part.keys,
                    .n = width_,
@@ -265,7 +285,8 @@ class ChunkTask {
                    .ldb = width_,
                    .c = c + part.key * width_,
                    .ldc = width_,
-                   .add = true});
+                   .add = true,
+                   .ahead = &m_.ahead});
     };
     t.seen.by_keys([&](const Part& part) {
       add(part, m_.weights, t.of.dy, m_.dv + t.at);
@@ -274,7 +295,7 @@ class ChunkTask {
   }
 
   /// Adds ds k to the block's dq / scale.
-  void add_to_queries(const ScoreTile<T>& t, T* dq) const {
+  void add_to_queries(const ScoreTile<T>& t, T* dq) {
     for (const Part& part : t.seen) {
       m_.products({.m = std::min(part.queries, t.count - part.query),
                    .n = width_,
@@ -286,7 +307,8 @@ class ChunkTask {
                    .ldb = width_,
                    .c = dq + part.query * width_,
                    .ldc = width_,
-                   .add = true});
+                   .add = true,
+                   .ahead = &m_.ahead});
     }
   }
 
@@ -318,6 +340,7 @@ class ChunkTask {
   index first_ = chunk_ * shared_.chunks.keys;                    // the first key
   index held_ = std::min(shared_.chunks.keys, s_.keys - first_);  // keys
   index blocks_ = ceil_div(s_.queries, kBlock);                   // of queries
+  index read_ = 0;                                                // keys that are gathered
   T factor_ = factor_of_scores<T>(s_);
   BackwardMemory<Operand, T> m_;
   index width_ = m_.width;
@@ -331,25 +354,14 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Chunks chunks(s);
   const index heads = s.batch * s.heads;
   const index width = round_up(s.head_size, kLanes<T>);
-  const index blocks = ceil_div(s.queries, kBlock);
-  const index block_size = QueryBlock<T>::size(width);
   const bool one = chunks.count == 1;
-  // With several chunks, the tasks share copies of the queries and a dq that they add to in turn.
+  // With several chunks, the tasks share a dq that they add to in turn.
   const index grouped = s.group() == 1 ? 0 : s.batch * s.heads_of_keys() * s.keys * width;
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
-  const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);
   const Scratch<T> dk(grouped), dv(grouped);
   TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
-  if (!one) {
-    const T factor = scales_scores<Operand, T>() ? T(1) : factor_of_scores<T>(s);
-    parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
-      const index head = task / blocks;
-      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock, factor);
-    });
-  }
   const Shared<T> shared{.chunks = chunks,
                          .heads = heads,
-                         .query_blocks = one ? nullptr : query_blocks.data(),
                          .dq = one ? nullptr : dq.data(),
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),

@@ -14,23 +14,19 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rows of all heads of keys or values, starting at row `begin`, contiguous, (B, heads, rows, width). They are made once if
-/// several tasks read them.
+/// Rows of a head, `stride` elements apart.
 template <class T>
-struct GatheredHeads {
-  const T* rotation;        // rotation of the rows, or null
-  const T* data = nullptr;  // null: each task gathers what it needs
-  index begin = 0, rows = 0, width = 0;
+struct HeadRows {
+  const T* data;
+  index stride;
+};
 
-  /// Returns the rows of a head, starting at `first`. Without copies, they are gathered to `own`.
-  template <class Operand>
-  const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
-    if (data != nullptr) {
-      return data + ((b * s.heads_of_keys() + h) * rows + first - begin) * width;
-    }
-    gather(heads, s, rotation, s.keys_of(b), h, first, count, count, own);
-    return own;
-  }
+/// Copies of the rotated keys of all heads, starting at key `begin`, contiguous, (B, heads, rows, width). They are made once if several
+/// tasks read them.
+template <class T>
+struct RotatedKeys {
+  const T* data = nullptr;  // null: no copies
+  index begin = 0, rows = 0, width = 0;
 };
 
 /// Returns the first key that any query sees, or one before it.
@@ -45,9 +41,10 @@ index first_key_of(const AttentionShape& s) {
   return first;
 }
 
-/// Gathers the rows of the heads, starting at row `begin`, to `to`.
-template <class Operand, class T>
-GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
+/// Rotates the keys of all heads, starting at key `begin`, into `to`.
+template <class Operand, class T, class Key>
+RotatedKeys<T> rotate_keys(const AttentionForward<Operand, T, Key>& p, index begin, T* to) {
+  const AttentionShape& s = p.shape;
   const index width = round_up(s.head_size, kLanes<T>);
   const index rows = s.keys - begin;
   const index blocks = ceil_div(rows, kBlock);
@@ -56,10 +53,10 @@ GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const Attention
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
-    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
+    gather(p.k, s, p.k_rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
            to + (head * rows + first) * width);
   });
-  return {rotation, to, begin, rows, width};
+  return {to, begin, rows, width};
 }
 
 /// This thread's memory for forward_block(), and its products.
@@ -79,7 +76,35 @@ struct ForwardMemory {
   T* y = pieces.take(kBlock * width);         // (queries, width), before the division by the sums
   T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
+  mutable RowsAhead ahead{};
+
+  /// Lets the products fetch the next tile's keys and values.
+  template <class Key>
+  void fetch_keys(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index end) const {
+    const AttentionShape& s = p.shape;
+    const index count = std::min(kBlock, end - key);
+    const index from = s.keys_of(b);
+    ahead.add(head_at(p.k, s, from, h) + key * p.k.row_stride, p.k.row_stride, count, s.head_size);
+    ahead.add(head_at(p.v, s, from, h) + key * p.v.row_stride, p.v.row_stride, count, s.head_size);
+  }
 };
+
+/// A tile's keys of a head, and where they are read: in place if they need no conversion.
+template <class Operand, class T, class Key>
+HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index key, index count,
+                      T* own) {
+  const AttentionShape& s = p.shape;
+  if (rotated.data != nullptr) {
+    return {rotated.data + ((b * s.heads_of_keys() + h) * rotated.rows + key - rotated.begin) * rotated.width, rotated.width};
+  }
+  if constexpr (std::is_same_v<Key, T>) {
+    if (p.k_rotation == nullptr) {
+      return {head_at(p.k, s, s.keys_of(b), h) + key * p.k.row_stride, p.k.row_stride};
+    }
+  }
+  gather(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, count, own);
+  return {own, round_up(s.head_size, kLanes<T>)};
+}
 
 /// Online softmax of a block of queries.
 template <class T>
@@ -115,8 +140,7 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// Computes one block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
-void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
-                   index h, index query) {
+void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   const ForwardMemory<Operand, T> m(s);
@@ -136,19 +160,21 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
   for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
-    const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
-    const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
+    const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
+    gather<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, keys, m.v);
+    m.fetch_keys(p, b, key_head, key + kBlock, see.whole.any_end);
     // Compute the scores.
     seen.by_keys([&](const Part& part) {
       m.products({.m = part.keys,
                   .n = part.queries,
                   .k = s.head_size,
-                  .a = k + part.key * width,
-                  .a_row = width,
+                  .a = k.data + part.key * k.stride,
+                  .a_row = k.stride,
                   .b = m.q_t + part.query,
                   .ldb = kBlock,
                   .c = m.weights + part.key * kBlock + part.query,
-                  .ldc = kBlock},
+                  .ldc = kBlock,
+                  .ahead = &m.ahead},
                  factor);
     });
     // Turn the scores into weights, and add the weighted values.
@@ -166,12 +192,13 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
                   .a = m.weights + part.key * kBlock + part.query,
                   .a_row = 1,
                   .a_col = kBlock,
-                  .b = v + part.key * width,
+                  .b = m.v + part.key * width,
                   .ldb = width,
                   .c = m.y + part.query * width,
                   .ldc = width,
                   .add = true,
-                  .row_factors = sums.rescale + part.query});
+                  .row_factors = sums.rescale + part.query,
+                  .ahead = &m.ahead});
     }
   }
 
@@ -204,13 +231,12 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
-  GatheredHeads<T> k{p.k_rotation}, v{nullptr};
+  RotatedKeys<T> rotated;
   const index begin = first_key_of(s) / kBlock * kBlock;
-  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0;
-  const Scratch<T> own_k(gathered), own_v(gathered);
-  if (blocks > 1) {
-    k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
-    v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
+  const bool is_rotated = blocks > 1 && p.k_rotation != nullptr;
+  const Scratch<T> copies(is_rotated ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0);
+  if (is_rotated) {
+    rotated = rotate_keys(p, begin, copies.data());
   }
   for_each_task(
       heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
@@ -219,7 +245,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
         // longest tasks should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
-        forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
+        forward_block(p, rotated, head / s.heads, head % s.heads, block * kBlock);
       });
 }
 
