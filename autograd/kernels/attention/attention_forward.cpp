@@ -76,16 +76,23 @@ struct ForwardMemory {
   T* y = pieces.take(kBlock * width);         // (queries, width), before the division by the sums
   T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
-  mutable RowsAhead ahead{};
+  RowsAhead ahead{};
 
-  /// Lets the products fetch the next tile's keys and values.
+  /// Lets the products fetch keys and values of a head from `key` up to `end`, at most a tile.
   template <class Key>
-  void fetch_keys(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index end) const {
+  void fetch_keys(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index end) {
     const AttentionShape& s = p.shape;
-    const index count = std::min(kBlock, end - key);
-    const index from = s.keys_of(b);
-    ahead.add(head_at(p.k, s, from, h) + key * p.k.row_stride, p.k.row_stride, count, s.head_size);
-    ahead.add(head_at(p.v, s, from, h) + key * p.v.row_stride, p.v.row_stride, count, s.head_size);
+    const index from = s.keys_of(b), key_head = h / s.group();
+    ahead.add(head_at(p.k, s, from, key_head) + key * p.k.row_stride, p.k.row_stride, std::min(kBlock, end - key), s.head_size);
+    ahead.add(head_at(p.v, s, from, key_head) + key * p.v.row_stride, p.v.row_stride, std::min(kBlock, end - key), s.head_size);
+  }
+  /// Lets the products fetch what the first task of a head reads first.
+  template <class Key>
+  void fetch_head(const AttentionForward<Operand, T, Key>& p, index b, index h) {
+    const AttentionShape& s = p.shape;
+    const index query = (s.queries - 1) / kBlock * kBlock;
+    ahead.add(head_at(p.q, s, b, h) + query * p.q.row_stride, p.q.row_stride, s.queries - query, s.head_size);
+    fetch_keys(p, b, h, std::max<index>(s.first_of(b, query), 0) / kBlock * kBlock, s.keys);
   }
 };
 
@@ -143,7 +150,7 @@ template <class Operand, class T, class Key>
 void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
-  const ForwardMemory<Operand, T> m(s);
+  ForwardMemory<Operand, T> m(s);
   const index width = m.width;
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
   const Intervals<T> see(s, b, query, count);
@@ -162,7 +169,11 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
     const Seen<T> seen(see, key, keys);
     const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
     gather<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, keys, m.v);
-    m.fetch_keys(p, b, key_head, key + kBlock, see.whole.any_end);
+    if (key + kBlock < see.whole.any_end) {
+      m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
+    } else if (const index head = b * s.heads + h + 1; query <= kBlock && head < s.batch * s.heads) {
+      m.fetch_head(p, head / s.heads, head % s.heads);
+    }
     // Compute the scores.
     seen.by_keys([&](const Part& part) {
       m.products({.m = part.keys,

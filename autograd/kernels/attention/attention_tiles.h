@@ -70,6 +70,9 @@ class Products {
     if constexpr (std::is_same_v<T, float>) {
       if (amx_) {
         (*amx_)(p, factor);
+        if (p.ahead != nullptr) {
+          p.ahead->fetch();
+        }
         return;
       }
     }
