@@ -113,6 +113,19 @@ HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedK
   return {own, round_up(s.head_size, kLanes<T>)};
 }
 
+template <class Operand, class T, class Key>
+HeadRows<T> read_values(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index count, T* own) {
+  const AttentionShape& s = p.shape;
+  const index width = round_up(s.head_size, kLanes<T>);
+  if constexpr (std::is_same_v<Key, T>) {
+    if (s.head_size == width) {
+      return {head_at(p.v, s, s.keys_of(b), h) + key * p.v.row_stride, p.v.row_stride};
+    }
+  }
+  gather<Key, T>(p.v, s, nullptr, s.keys_of(b), h, key, count, count, own);
+  return {own, width};
+}
+
 /// Online softmax of a block of queries.
 template <class T>
 struct Sums {
@@ -168,10 +181,10 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
     const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
-    gather<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, keys, m.v);
+    const HeadRows<T> v = read_values(p, b, key_head, key, keys, m.v);
     if (key + kBlock < see.whole.any_end) {
       m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
-    } else if (const index head = b * s.heads + h + 1; query <= kBlock && head < s.batch * s.heads) {
+    } else if (const index head = b * s.heads + h + 1; s.queries > kBlock && query <= kBlock && head < s.batch * s.heads) {
       m.fetch_head(p, head / s.heads, head % s.heads);
     }
     // Compute the scores.
@@ -203,8 +216,8 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
                   .a = m.weights + part.key * kBlock + part.query,
                   .a_row = 1,
                   .a_col = kBlock,
-                  .b = m.v + part.key * width,
-                  .ldb = width,
+                  .b = v.data + part.key * v.stride,
+                  .ldb = v.stride,
                   .c = m.y + part.query * width,
                   .ldc = width,
                   .add = true,
