@@ -134,6 +134,7 @@ struct Shared {
   T* dk;        // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
   T* dv;        // as dk
   TaskOrder* order;
+  const BlockIntervals<T>* see;
   index task(index head, index chunk) const { return chunk * heads + head; }
 };
 
@@ -208,7 +209,7 @@ class ChunkTask {
   void add_block(index block) {
     const index query = block * kBlock;
     const index count = std::min(kBlock, s_.queries - query);
-    const Intervals<T> see(s_, b_, query, count);
+    const Intervals<T>& see = shared_.see->at(b_, block);
     T* dq = shared_.dq == nullptr ? m_.dq : shared_.dq + (head_ * s_.queries + query) * width_;
     if (chunk_ == 0) {
       std::fill_n(dq, count * width_, T(0));
@@ -360,12 +361,14 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
   const Scratch<T> dk(grouped), dv(grouped);
   TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
+  const BlockIntervals<T> see(s);
   const Shared<T> shared{.chunks = chunks,
                          .heads = heads,
                          .dq = one ? nullptr : dq.data(),
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),
-                         .order = &order};
+                         .order = &order,
+                         .see = &see};
   auto lease = [&] { BackwardMemory<Operand, T>{s, chunks}; };
   // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
   auto run = [&](index task) { ChunkTask<Operand, T>(p, shared, task % heads, task / heads).run(); };

@@ -160,13 +160,13 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// Computes one block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
-void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index query) {
+void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, const Intervals<T>& see, index b, index h,
+                   index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   ForwardMemory<Operand, T> m(s);
   const index width = m.width;
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
-  const Intervals<T> see(s, b, query, count);
   const index key_head = h / s.group();
   // Gather and transpose the queries, and begin with empty sums.
   gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
@@ -262,6 +262,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   if (is_rotated) {
     rotated = rotate_keys(p, begin, copies.data());
   }
+  const BlockIntervals<T> see(s);
   for_each_task(
       heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
       [&](index task) {
@@ -269,7 +270,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
         // longest tasks should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
-        forward_block(p, rotated, head / s.heads, head % s.heads, block * kBlock);
+        forward_block(p, rotated, see.at(head / s.heads, block), head / s.heads, head % s.heads, block * kBlock);
       });
 }
 

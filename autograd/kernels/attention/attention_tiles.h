@@ -5,6 +5,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "autograd/base/parallel.h"
 #include "autograd/kernels/attention/attention.h"
@@ -164,6 +165,27 @@ struct Intervals {
       key_end[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
     }
   }
+};
+
+/// The intervals of all blocks of queries. All batches have the same ones if the shape gives none of its own.
+template <class T>
+class BlockIntervals {
+ public:
+  explicit BlockIntervals(const AttentionShape& s)
+      : blocks_(ceil_div(s.queries, kBlock)), batch_stride_(s.key_begin == nullptr && s.key_end == nullptr ? 0 : blocks_) {
+    const index batches = batch_stride_ == 0 ? std::min<index>(s.batch, 1) : s.batch;
+    intervals_.reserve(static_cast<std::size_t>(batches * blocks_));
+    for (index b = 0; b < batches; ++b) {
+      for (index query = 0; query < s.queries; query += kBlock) {
+        intervals_.emplace_back(s, b, query, std::min(kBlock, s.queries - query));
+      }
+    }
+  }
+  const Intervals<T>& at(index b, index block) const { return intervals_[static_cast<std::size_t>(b * batch_stride_ + block)]; }
+
+ private:
+  index blocks_, batch_stride_;
+  std::vector<Intervals<T>> intervals_;
 };
 
 /// A rectangle of a tile, relative to the tile's first key and query.
