@@ -152,7 +152,7 @@ void add_to_group(bool first, index count, T* own, T* of_group) {
 template <class T>
 struct ScoreTile {
   index query, count;  // the queries
-  index key, at;       // the first key; where its rows begin in a task's memory
+  index key, at;       // the first key; where its rows of dk and dv begin
   const QueryBlock<T>& of;
   const Intervals<T>& see;
   Seen<T> seen;
@@ -172,7 +172,12 @@ class ChunkTask {
         chunk_(chunk),
         b_(head / p.shape.heads),
         h_(head % p.shape.heads),
-        m_(p.shape, shared.chunks) {}
+        m_(p.shape, shared.chunks) {
+    const HeadRows<T> k = rows_in_place(p_.k, s_, p_.k_rotation, b_, key_head_, first_);
+    const HeadRows<T> v = rows_in_place<T>(p_.v, s_, static_cast<const T*>(nullptr), b_, key_head_, first_);
+    k_ = k.data != nullptr ? k : HeadRows<T>{m_.k, width_};
+    v_ = v.data != nullptr ? v : HeadRows<T>{m_.v, width_};
+  }
 
   void run() {
     for (index block = 0; block < blocks_; ++block) {
@@ -183,13 +188,17 @@ class ChunkTask {
   }
 
  private:
-  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet, and begins their gradients.
+  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet and cannot be read in place, and begins their gradients.
   void read_keys(index count) {
     for (; read_ < count; read_ = std::min(read_ + kBlock, held_)) {
       const index keys = std::min(kBlock, held_ - read_);
       const index at = read_ * width_;
-      gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_ + read_, keys, keys, m_.k + at);
-      gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_ + read_, keys, keys, m_.v + at);
+      if (k_.data == m_.k) {
+        gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_ + read_, keys, keys, m_.k + at);
+      }
+      if (v_.data == m_.v) {
+        gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_ + read_, keys, keys, m_.v + at);
+      }
       std::fill_n(m_.dk + at, keys * width_, T(0));
       std::fill_n(m_.dv + at, keys * width_, T(0));
       const index next = read_ + keys;
@@ -246,12 +255,12 @@ class ChunkTask {
 
   /// Computes a tile's w and ds, (keys, queries).
   void compute_weights_again(const ScoreTile<T>& t) {
-    const auto scores = [&](const Part& part, const T* a, const T* b_t, T* c, T of_scores) {
+    const auto scores = [&](const Part& part, const HeadRows<T>& a, const T* b_t, T* c, T of_scores) {
       m_.products({.m = part.keys,
                    .n = part.queries,
                    .k = s_.head_size,
-                   .a = a + part.key * width_,
-                   .a_row = width_,
+                   .a = a.data + (t.key - first_ + part.key) * a.stride,
+                   .a_row = a.stride,
                    .b = b_t + part.query,
                    .ldb = kBlock,
                    .c = c + part.key * kBlock + part.query,
@@ -260,8 +269,8 @@ class ChunkTask {
                   of_scores);
     };
     t.seen.by_keys([&](const Part& part) {
-      scores(part, m_.k + t.at, t.of.q_t, m_.weights, factor_);
-      scores(part, m_.v + t.at, t.of.dy_t, m_.ds, T(1));
+      scores(part, k_, t.of.q_t, m_.weights, factor_);
+      scores(part, v_, t.of.dy_t, m_.ds, T(1));
     });
     for (const Part& part : t.seen) {
       if (!t.seen.whole()) {
@@ -304,8 +313,8 @@ class ChunkTask {
                    .a = m_.ds + part.key * kBlock + part.query,
                    .a_row = 1,
                    .a_col = kBlock,
-                   .b = m_.k + t.at + part.key * width_,
-                   .ldb = width_,
+                   .b = k_.data + (t.key - first_ + part.key) * k_.stride,
+                   .ldb = k_.stride,
                    .c = dq + part.query * width_,
                    .ldc = width_,
                    .add = true,
@@ -345,6 +354,7 @@ class ChunkTask {
   T factor_ = factor_of_scores<T>(s_);
   BackwardMemory<Operand, T> m_;
   index width_ = m_.width;
+  HeadRows<T> k_, v_;  // the chunk's
 };
 
 }  // namespace

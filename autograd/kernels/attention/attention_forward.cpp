@@ -14,13 +14,6 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Rows of a head, `stride` elements apart.
-template <class T>
-struct HeadRows {
-  const T* data;
-  index stride;
-};
-
 /// Copies of the rotated keys of all heads, starting at key `begin`, contiguous, (B, heads, rows, width). They are made once if several
 /// tasks read them.
 template <class T>
@@ -96,7 +89,7 @@ struct ForwardMemory {
   }
 };
 
-/// A tile's keys of a head, and where they are read: in place if they need no conversion.
+/// Returns a tile's keys of a head: rotated copies, the rows in place, or what it gathers to `own`.
 template <class Operand, class T, class Key>
 HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index key, index count,
                       T* own) {
@@ -104,26 +97,7 @@ HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedK
   if (rotated.data != nullptr) {
     return {rotated.data + ((b * s.heads_of_keys() + h) * rotated.rows + key - rotated.begin) * rotated.width, rotated.width};
   }
-  if constexpr (std::is_same_v<Key, T>) {
-    if (p.k_rotation == nullptr) {
-      return {head_at(p.k, s, s.keys_of(b), h) + key * p.k.row_stride, p.k.row_stride};
-    }
-  }
-  gather(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, count, own);
-  return {own, round_up(s.head_size, kLanes<T>)};
-}
-
-template <class Operand, class T, class Key>
-HeadRows<T> read_values(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index count, T* own) {
-  const AttentionShape& s = p.shape;
-  const index width = round_up(s.head_size, kLanes<T>);
-  if constexpr (std::is_same_v<Key, T>) {
-    if (s.head_size == width) {
-      return {head_at(p.v, s, s.keys_of(b), h) + key * p.v.row_stride, p.v.row_stride};
-    }
-  }
-  gather<Key, T>(p.v, s, nullptr, s.keys_of(b), h, key, count, count, own);
-  return {own, width};
+  return read_rows(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, own);
 }
 
 /// Online softmax of a block of queries.
@@ -181,7 +155,7 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
     const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
-    const HeadRows<T> v = read_values(p, b, key_head, key, keys, m.v);
+    const HeadRows<T> v = read_rows<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, m.v);
     if (key + kBlock < see.whole.any_end) {
       m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
     } else if (const index head = b * s.heads + h + 1; s.queries > kBlock && query <= kBlock && head < s.batch * s.heads) {

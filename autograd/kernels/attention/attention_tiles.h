@@ -104,6 +104,34 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, const T*
   std::fill_n(to + count * width, (rows - count) * width, T(0));
 }
 
+/// Rows of a head, `stride` elements apart.
+template <class T>
+struct HeadRows {
+  const T* data = nullptr;
+  index stride = 0;
+};
+
+/// Returns rows of a head that lie in place, if they need no conversion, rotation or padding. Otherwise data is null.
+template <class T, class Operand>
+HeadRows<T> rows_in_place(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first) {
+  if constexpr (std::is_same_v<Operand, T>) {
+    if (rotation == nullptr && s.head_size % kLanes<T> == 0) {
+      return {head_at(heads, s, b, h) + first * heads.row_stride, heads.row_stride};
+    }
+  }
+  return {};
+}
+/// Returns `count` rows of a head: in place if they can be read there, or gathered to `own`.
+template <class Operand, class T>
+HeadRows<T> read_rows(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first,
+                      index count, T* own) {
+  if (const HeadRows<T> rows = rows_in_place(heads, s, rotation, b, h, first); rows.data != nullptr) {
+    return rows;
+  }
+  gather(heads, s, rotation, b, h, first, count, count, own);
+  return {own, round_up(s.head_size, kLanes<T>)};
+}
+
 /// Does the reverse of gather(): writes `count` rows, multiplied by a factor and rotated back, to a head.
 template <class Operand, class T>
 void scatter(const HeadsOut<Operand>& out, const AttentionShape& s, const T* rotation, index b, index h, index first, index count,
