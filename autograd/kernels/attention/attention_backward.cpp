@@ -166,13 +166,7 @@ template <class Operand, class T>
 class ChunkTask {
  public:
   ChunkTask(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk)
-      : p_(p),
-        shared_(shared),
-        head_(head),
-        chunk_(chunk),
-        b_(head / p.shape.heads),
-        h_(head % p.shape.heads),
-        m_(p.shape, shared.chunks) {
+      : p_(p), shared_(shared), head_(head), chunk_(chunk), b_(head / p.shape.heads), h_(head % p.shape.heads), m_(p.shape, shared.chunks) {
     const HeadRows<T> k = rows_in_place(p_.k, s_, p_.k_rotation, b_, key_head_, first_);
     const HeadRows<T> v = rows_in_place<T>(p_.v, s_, static_cast<const T*>(nullptr), b_, key_head_, first_);
     k_ = k.data != nullptr ? k : HeadRows<T>{m_.k, width_};
@@ -188,7 +182,8 @@ class ChunkTask {
   }
 
  private:
-  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet and cannot be read in place, and begins their gradients.
+  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet and cannot be read in place, and begins their
+  /// gradients.
   void read_keys(index count) {
     for (; read_ < count; read_ = std::min(read_ + kBlock, held_)) {
       const index keys = std::min(kBlock, held_ - read_);

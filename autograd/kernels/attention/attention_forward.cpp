@@ -97,7 +97,7 @@ HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedK
   if (rotated.data != nullptr) {
     return {rotated.data + ((b * s.heads_of_keys() + h) * rotated.rows + key - rotated.begin) * rotated.width, rotated.width};
   }
-  return read_rows(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, own);
+  return read_rows(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, count, own);
 }
 
 /// Online softmax of a block of queries.
@@ -143,8 +143,9 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
   const index key_head = h / s.group();
   // Gather and transpose the queries, and begin with empty sums.
-  gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
-  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, m.q, width, m.q_t, kBlock);
+  const HeadRows<T> q = read_rows(p.q, s, p.q_rotation == nullptr ? nullptr : p.q_rotation + b * p.q_rotation_batch_stride, b, h, query,
+                                  count, see.columns, m.q);
+  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, q.data, q.stride, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
   Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
@@ -155,7 +156,7 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
     const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
-    const HeadRows<T> v = read_rows<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, m.v);
+    const HeadRows<T> v = read_rows<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, keys, m.v);
     if (key + kBlock < see.whole.any_end) {
       m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
     } else if (const index head = b * s.heads + h + 1; s.queries > kBlock && query <= kBlock && head < s.batch * s.heads) {
@@ -184,19 +185,26 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
         draw_dropout(s, b, h, query, key, part, m.keep);
       }
       weigh(part, m.weights, s.dropout > 0 ? m.keep : nullptr, sums);
-      m.products({.m = std::min(part.queries, count - part.query),
-                  .n = width,
-                  .k = part.keys,
-                  .a = m.weights + part.key * kBlock + part.query,
-                  .a_row = 1,
-                  .a_col = kBlock,
-                  .b = v.data + part.key * v.stride,
-                  .ldb = v.stride,
-                  .c = m.y + part.query * width,
-                  .ldc = width,
-                  .add = true,
-                  .row_factors = sums.rescale + part.query,
-                  .ahead = &m.ahead});
+      const index rows = seen.whole() ? part.queries : kRows;
+      for (index i = part.query; i < std::min(part.query + part.queries, count); i += rows) {
+        const index seen_keys = seen.whole() ? part.keys : std::min(part.keys, see.end_of_rows[i / kRows] - key - part.key);
+        if (seen_keys <= 0) {
+          continue;  // these queries keep their sums
+        }
+        m.products({.m = std::min(rows, count - i),
+                    .n = width,
+                    .k = seen_keys,
+                    .a = m.weights + part.key * kBlock + i,
+                    .a_row = 1,
+                    .a_col = kBlock,
+                    .b = v.data + part.key * v.stride,
+                    .ldb = v.stride,
+                    .c = m.y + i * width,
+                    .ldc = width,
+                    .add = true,
+                    .row_factors = sums.rescale + i,
+                    .ahead = &m.ahead});
+      }
     }
   }
 
@@ -207,12 +215,13 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
     const Vec<T> log = simd::load(sums.highest + i) + simd::log2_of_positive(total);
     simd::store(log2_sum + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
   });
-  for (index i = 0; i < count; ++i) {
-    if (sums.total[i] == T(0)) {  // it saw no key
-      std::fill_n(m.y + i * width, width, T(0));
-    }
-    const HeadsOut<Operand> out{p.y};
-    scatter<Operand, T>(out, s, nullptr, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
+  Operand* to = head_at(p.y, s, b, h) + query * p.y.row_stride;
+  for (index i = 0; i < count; ++i, to += p.y.row_stride) {
+    const bool sees_none = sums.total[i] == T(0);
+    const T factor_of_row = sees_none ? T(0) : 1 / sums.total[i];
+    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+      simd::store_as<T>(to + d, sees_none ? Vec<T>{} : factor_of_row * simd::load(m.y + i * width + d), lanes);
+    });
   }
 }
 

@@ -30,6 +30,7 @@ constexpr index kBlock = 64;  // queries, and keys, of a tile
 
 constexpr index kPanel = 16;  // queries that are masked together, and keys, in tiles of which they see only a part
 constexpr index kPanels = kBlock / kPanel;
+constexpr index kRows = 8;  // queries whose results end with the last key that any of them sees
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -121,14 +122,14 @@ HeadRows<T> rows_in_place(const Heads<const Operand>& heads, const AttentionShap
   }
   return {};
 }
-/// Returns `count` rows of a head: in place if they can be read there, or gathered to `own`.
+/// Returns `count` rows of a head: in place if they can be read there, and no more are wanted, or gathered to `own`.
 template <class Operand, class T>
 HeadRows<T> read_rows(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first,
-                      index count, T* own) {
-  if (const HeadRows<T> rows = rows_in_place(heads, s, rotation, b, h, first); rows.data != nullptr) {
+                      index count, index wanted, T* own) {
+  if (const HeadRows<T> rows = rows_in_place(heads, s, rotation, b, h, first); rows.data != nullptr && count == wanted) {
     return rows;
   }
-  gather(heads, s, rotation, b, h, first, count, count, own);
+  gather(heads, s, rotation, b, h, first, count, wanted, own);
   return {own, round_up(s.head_size, kLanes<T>)};
 }
 
@@ -175,7 +176,8 @@ struct Intervals {
   IntVec<T> key_begin[kBlock / kLanes<T>] = {}, key_end[kBlock / kLanes<T>] = {};  // for each query; those past the block's end see no key
   Panel panels[kPanels] = {};
   Panel whole;
-  index columns;  // queries, in whole vectors
+  index end_of_rows[kBlock / kRows] = {};  // the key after the last one that any of these kRows queries sees
+  index columns;                           // queries, in whole vectors
 
   Intervals(const AttentionShape& s, index b, index query, index count) : columns(round_up(count, kLanes<T>)) {
     const Panel nothing{0, s.keys, s.keys, 0};
@@ -189,6 +191,8 @@ struct Intervals {
       }
       panel.add(lo, hi);
       whole.add(lo, hi);
+      index& end = end_of_rows[i / kRows];
+      end = lo < hi ? std::max(end, hi) : end;
       key_begin[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(lo);
       key_end[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
     }
