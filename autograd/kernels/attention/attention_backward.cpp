@@ -15,6 +15,7 @@ using namespace attention_tiles;
 
 constexpr index kMostTiles = 4;   // of keys that a task holds in cache while it reads the queries
 constexpr index kLeastTiles = 2;  // with fewer, queries are read too often
+constexpr index kMostCopies = 4;  // of a block of queries, one for each chunk of keys; with more chunks, they share one
 constexpr index kTasks = 48;      // least number of tasks, if there are enough keys
 
 /// The keys of a head are divided into chunks of equal size, one for each task. Depends only on the shape.
@@ -31,6 +32,12 @@ struct Chunks {
     count = std::max<index>(ceil_div(s.keys, keys), 1);
   }
 };
+
+/// The factor of scores, in base 2.
+template <class T>
+T factor_of_scores(const AttentionShape& s) {
+  return static_cast<T>(s.scale * std::numbers::log2e);
+}
 
 /// A block of queries as backward reads it.
 template <class T>
@@ -54,8 +61,9 @@ struct QueryBlock {
   T* delta;     // <dy, y>
 
   template <class Operand>
-  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query, T factor) const {
+  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query) const {
     const AttentionShape& s = p.shape;
+    const T factor = scales_scores<Operand, T>() ? T(1) : factor_of_scores<T>(s);
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
     const index columns = round_up(count, kLanes<T>);
@@ -76,12 +84,6 @@ struct QueryBlock {
     }
   }
 };
-
-/// The factor of scores, in base 2.
-template <class T>
-T factor_of_scores(const AttentionShape& s) {
-  return static_cast<T>(s.scale * std::numbers::log2e);
-}
 
 /// This thread's memory for a ChunkTask, and its products.
 template <class Operand, class T>
@@ -129,10 +131,11 @@ void weigh_again(const Part& part, T* scores, T* ds, const T* keep, const QueryB
 template <class T>
 struct Shared {
   Chunks chunks;
-  index heads;  // of all batches
-  T* dq;        // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
-  T* dk;        // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
-  T* dv;        // as dk
+  index heads;      // of all batches
+  T* query_blocks;  // (heads, blocks): copies of the queries that many chunks read; null: each task makes its own
+  T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
+  T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
+  T* dv;            // as dk
   TaskOrder* order;
   const BlockIntervals<T>* see;
   index task(index head, index chunk) const { return chunk * heads + head; }
@@ -169,8 +172,8 @@ class ChunkTask {
       : p_(p), shared_(shared), head_(head), chunk_(chunk), b_(head / p.shape.heads), h_(head % p.shape.heads), m_(p.shape, shared.chunks) {
     const HeadRows<T> k = rows_in_place(p_.k, s_, p_.k_rotation, b_, key_head_, first_);
     const HeadRows<T> v = rows_in_place<T>(p_.v, s_, static_cast<const T*>(nullptr), b_, key_head_, first_);
-    k_ = k.data != nullptr ? k : HeadRows<T>{m_.k, width_};
-    v_ = v.data != nullptr ? v : HeadRows<T>{m_.v, width_};
+    k_ = k.data == nullptr ? HeadRows<T>{m_.k, width_} : k;
+    v_ = v.data == nullptr ? HeadRows<T>{m_.v, width_} : v;
   }
 
   void run() {
@@ -219,11 +222,15 @@ class ChunkTask {
       std::fill_n(dq, count * width_, T(0));
     }
     if (see.whole.sees_any(first_, held_)) {
-      const QueryBlock<T> of(width_, m_.queries);
-      of.fill(p_, b_, h_, query, scales_scores<Operand, T>() ? T(1) : factor_);
-      fetch_ahead(p_.q, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
-      fetch_ahead(p_.dy, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
-      fetch_ahead(p_.y, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+      const index block_size = QueryBlock<T>::size(width_);
+      const bool is_shared = shared_.query_blocks != nullptr;
+      const QueryBlock<T> of(width_, is_shared ? shared_.query_blocks + (head_ * blocks_ + block) * block_size : m_.queries);
+      if (!is_shared) {
+        of.fill(p_, b_, h_, query);
+        fetch_ahead(p_.q, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+        fetch_ahead(p_.dy, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+        fetch_ahead(p_.y, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+      }
       for (index key = first_; key < first_ + held_; key += kBlock) {
         const index keys = std::min(kBlock, first_ + held_ - key);
         read_keys(key - first_ + keys);
@@ -366,9 +373,20 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
   const Scratch<T> dk(grouped), dv(grouped);
   TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index block_size = QueryBlock<T>::size(width);
+  const bool shares_queries = chunks.count > kMostCopies;
+  const Scratch<T> query_blocks(shares_queries ? heads * blocks * block_size : 0);
+  if (shares_queries) {
+    parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
+      const index head = task / blocks;
+      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
+    });
+  }
   const BlockIntervals<T> see(s);
   const Shared<T> shared{.chunks = chunks,
                          .heads = heads,
+                         .query_blocks = shares_queries ? query_blocks.data() : nullptr,
                          .dq = one ? nullptr : dq.data(),
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),

@@ -14,10 +14,12 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rotated keys of all heads, starting at key `begin`, contiguous, (B, heads, rows, width). They are made once if several
-/// tasks read them.
+constexpr index kMostReads = 16;  // by blocks of queries, of keys and values that stay in place
+
+/// Copies of the rows of all heads of keys or values, starting at row `begin`, contiguous, (B, heads, rows, width). They are made once if
+/// several tasks read them, and if they are rotated, or so many that rows in place would leave the cache.
 template <class T>
-struct RotatedKeys {
+struct CopiedRows {
   const T* data = nullptr;  // null: no copies
   index begin = 0, rows = 0, width = 0;
 };
@@ -34,10 +36,9 @@ index first_key_of(const AttentionShape& s) {
   return first;
 }
 
-/// Rotates the keys of all heads, starting at key `begin`, into `to`.
-template <class Operand, class T, class Key>
-RotatedKeys<T> rotate_keys(const AttentionForward<Operand, T, Key>& p, index begin, T* to) {
-  const AttentionShape& s = p.shape;
+/// Copies the rows of all heads from row `begin` to `to`.
+template <class Operand, class T>
+CopiedRows<T> copy_rows(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index rows = s.keys - begin;
   const index blocks = ceil_div(rows, kBlock);
@@ -46,7 +47,7 @@ RotatedKeys<T> rotate_keys(const AttentionForward<Operand, T, Key>& p, index beg
     const index head = task / blocks;
     const index first = task % blocks * kBlock;
     const index count = std::min(kBlock, rows - first);
-    gather(p.k, s, p.k_rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
+    gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
            to + (head * rows + first) * width);
   });
   return {to, begin, rows, width};
@@ -70,10 +71,14 @@ struct ForwardMemory {
   T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
   RowsAhead ahead{};
+  bool has_copies = false;  // of keys and values
 
   /// Lets the products fetch keys and values of a head from `key` up to `end`, at most a tile.
   template <class Key>
   void fetch_keys(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index end) {
+    if (has_copies) {  // they lie side by side, so the processor fetches them
+      return;
+    }
     const AttentionShape& s = p.shape;
     const index from = s.keys_of(b), key_head = h / s.group();
     ahead.add(head_at(p.k, s, from, key_head) + key * p.k.row_stride, p.k.row_stride, std::min(kBlock, end - key), s.head_size);
@@ -89,15 +94,14 @@ struct ForwardMemory {
   }
 };
 
-/// Returns a tile's keys of a head: rotated copies, the rows in place, or what it gathers to `own`.
-template <class Operand, class T, class Key>
-HeadRows<T> read_keys(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, index b, index h, index key, index count,
-                      T* own) {
-  const AttentionShape& s = p.shape;
-  if (rotated.data != nullptr) {
-    return {rotated.data + ((b * s.heads_of_keys() + h) * rotated.rows + key - rotated.begin) * rotated.width, rotated.width};
+/// Returns a tile's rows of a head of keys or values: their copies, the rows in place, or what it gathers to `own`.
+template <class Key, class T>
+HeadRows<T> read_tile(const Heads<const Key>& heads, const AttentionShape& s, const T* rotation, const CopiedRows<T>& copies, index b,
+                      index h, index key, index count, T* own) {
+  if (copies.data != nullptr) {
+    return {copies.data + ((b * s.heads_of_keys() + h) * copies.rows + key - copies.begin) * copies.width, copies.width};
   }
-  return read_rows(p.k, s, p.k_rotation, s.keys_of(b), h, key, count, count, own);
+  return read_rows(heads, s, rotation, s.keys_of(b), h, key, count, count, own);
 }
 
 /// Online softmax of a block of queries.
@@ -134,11 +138,12 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// Computes one block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
-void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys<T>& rotated, const Intervals<T>& see, index b, index h,
-                   index query) {
+void forward_block(const AttentionForward<Operand, T, Key>& p, const CopiedRows<T>& all_k, const CopiedRows<T>& all_v,
+                   const Intervals<T>& see, index b, index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
   ForwardMemory<Operand, T> m(s);
+  m.has_copies = all_v.data != nullptr;
   const index width = m.width;
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
   const index key_head = h / s.group();
@@ -155,8 +160,8 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const RotatedKeys
   for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
-    const HeadRows<T> k = read_keys(p, rotated, b, key_head, key, keys, m.k);
-    const HeadRows<T> v = read_rows<Key, T>(p.v, s, nullptr, s.keys_of(b), key_head, key, keys, keys, m.v);
+    const HeadRows<T> k = read_tile(p.k, s, p.k_rotation, all_k, b, key_head, key, keys, m.k);
+    const HeadRows<T> v = read_tile<Key, T>(p.v, s, nullptr, all_v, b, key_head, key, keys, m.v);
     if (key + kBlock < see.whole.any_end) {
       m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
     } else if (const index head = b * s.heads + h + 1; s.queries > kBlock && query <= kBlock && head < s.batch * s.heads) {
@@ -238,12 +243,17 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
-  RotatedKeys<T> rotated;
+  CopiedRows<T> k, v;
   const index begin = first_key_of(s) / kBlock * kBlock;
-  const bool is_rotated = blocks > 1 && p.k_rotation != nullptr;
-  const Scratch<T> copies(is_rotated ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0);
-  if (is_rotated) {
-    rotated = rotate_keys(p, begin, copies.data());
+  const bool copies_v = blocks > kMostReads || (blocks > 1 && !std::is_same_v<Key, T>);
+  const bool copies_k = copies_v || (blocks > 1 && p.k_rotation != nullptr);
+  const index copied = s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>);
+  const Scratch<T> own_k(copies_k ? copied : 0), own_v(copies_v ? copied : 0);
+  if (copies_k) {
+    k = copy_rows(p.k, s, p.k_rotation, begin, own_k.data());
+  }
+  if (copies_v) {
+    v = copy_rows<Key, T>(p.v, s, nullptr, begin, own_v.data());
   }
   const BlockIntervals<T> see(s);
   for_each_task(
@@ -253,7 +263,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
         // longest tasks should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
-        forward_block(p, rotated, see.at(head / s.heads, block), head / s.heads, head % s.heads, block * kBlock);
+        forward_block(p, k, v, see.at(head / s.heads, block), head / s.heads, head % s.heads, block * kBlock);
       });
 }
 
