@@ -16,14 +16,12 @@ namespace {
 /// Receives results, so that the compiler cannot remove the work.
 thread_local volatile float sink = 0;
 
-/// Returns the shortest of `count` times of f, in seconds, after one that is not timed; of fewer where they take long, as in an emulator.
+/// Returns the shortest of `count` times of f, in seconds, after one that is not timed.
 template <class F>
 double best_of(int count, F&& f) {
-  constexpr double kEnough = 3;
-  const auto began = std::chrono::steady_clock::now();
   f();
   double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < count && (i == 0 || seconds_since(began) < kEnough); ++i) {
+  for (int i = 0; i < count; ++i) {
     const auto start = std::chrono::steady_clock::now();
     f();
     best = std::min(best, seconds_since(start));
