@@ -34,7 +34,8 @@ def figure(least_parameters, least_nats):
     where = f"an emulated Ivy Bridge, {chosen}" if EMULATOR and PROGRAM.exists() else f"this processor, {chosen}"
     assert not where.startswith("an emulated") or chosen == "SSE4.2", f"found the kernels for {chosen} on a processor without AVX2"
     words = set(re.findall("[a-z]+", pathlib.Path("my-text.txt").read_text().lower()))
-    written = re.findall("[a-z]{3,}", pathlib.Path("sample.txt").read_text().lower())
+    # A token may be a part of a symbol, so the sample is not always UTF-8.
+    written = re.findall("[a-z]{3,}", pathlib.Path("sample.txt").read_text(errors="replace").lower())
     real = sum(word in words for word in written) / len(written)
     return (f"{header['parameters']:,} parameters, loss {first:.2f} to {last:.2f}, {100 * real:.0f} % of the sample's words are real; {where}",
             header["parameters"] >= least_parameters and first - last >= least_nats)
