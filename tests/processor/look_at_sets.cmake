@@ -3,16 +3,18 @@ cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" sets "${SETS}")
 list(REMOVE_ITEM sets amx)  # it has the kernels of avx512bf16
 
-# Counts what lower processors do not have: the instructions of AVX and later sets (their names begin with v), those of BMI and the like, and
-# the uses of AVX-512's registers and of AMX's. gcc writes tzcnt for any processor: older ones take it for bsf.
-set(avx "\t(v[a-z0-9]+|andn|bextr|bls[ir]|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|movbe)[lq]?[ \n]")
-set(zmm "%zmm")
-set(tmm "%tmm")
+# Counts the lines with what lower processors do not have: the instructions of AVX and later sets (their names begin with v), those of BMI and
+# the like, and the uses of AVX-512's registers and of AMX's. gcc writes tzcnt for any processor: older ones take it for bsf.
+set(lines_of [[
+  /\t(v[a-z0-9]+|andn|bextr|bls[ir]|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|movbe)[lq]?( |$)/ { avx++ }
+  /%zmm/ { zmm++ }
+  /%tmm/ { tmm++ }
+  END { printf "%d %d %d", avx, zmm, tmm }]])
+set(kinds avx zmm tmm)
 function(count_instructions file)
-  execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${file} OUTPUT_VARIABLE code COMMAND_ERROR_IS_FATAL ANY)
-  foreach(kind avx zmm tmm)
-    string(REGEX MATCHALL "${${kind}}" found "${code}")
-    list(LENGTH found count)
+  execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${file} COMMAND awk ${lines_of} OUTPUT_VARIABLE counts COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE " " ";" counts "${counts}")
+  foreach(kind count IN ZIP_LISTS kinds counts)
     set(${kind}_count ${count} PARENT_SCOPE)
   endforeach()
 endfunction()
