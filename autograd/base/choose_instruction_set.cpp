@@ -29,9 +29,22 @@ bool can_use_amx() {
          ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+/// Returns whether this processor has the rest of x86-64-v3 that compilers have no names for: f16c, movbe and lzcnt.
+bool has_rest_of_v3() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kF16c = 1U << 29, kMovbe = 1U << 22;  // bits of leaf 1, ECX
+  constexpr unsigned kExtended = 0x8000'0001, kLzcnt = 1U << 5;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kF16c) != 0 && (c & kMovbe) != 0 && __get_cpuid(kExtended, &a, &b, &c, &d) != 0 &&
+         (c & kLzcnt) != 0;
+}
+
 bool processor_has(const char* set) {
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (std::strcmp(set, "sse42") == 0) {
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  }
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2") && has_rest_of_v3();
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (std::strcmp(set, "avx2") == 0) {

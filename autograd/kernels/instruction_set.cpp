@@ -18,6 +18,10 @@ const char* instruction_set() noexcept {
   return "NEON with dot products";
 #elif defined(DIKKAT_NEON)
   return "NEON";
+#elif defined(__FMA__)
+  return "AVX with FMA";
+#elif defined(__SSE4_2__)
+  return "SSE4.2";
 #else
   return "baseline";
 #endif
@@ -28,6 +32,14 @@ bool has_bf16_products() noexcept {
   return true;
 #else
   return false;
+#endif
+}
+
+bool fuses_multiply_adds() noexcept {
+#if defined(__SSE2__) && !defined(__FMA__)
+  return false;
+#else
+  return true;
 #endif
 }
 

@@ -18,7 +18,7 @@ namespace {
 using Register = simd::Vec<float>;
 // Independent accumulators. A core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve. An arm64 core
 // that starts four, with a latency of up to five, needs twenty.
-constexpr int kChains = simd::kBytes == 16 ? 22 : 14;
+constexpr int kChains = simd::kBytes == 16 && simd::kRegisters == 32 ? 22 : 14;
 constexpr double kLanes = simd::kLanes<float>;
 
 /// Input that the compiler cannot know, and output that it must not remove.

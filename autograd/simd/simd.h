@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 // The library's own kernels use intrinsics. Their header takes long to compile, and a program's formulas do without it.
-#if defined(DIKKAT_LIBRARY) && defined(__AVX__)
+#if defined(DIKKAT_LIBRARY) && defined(__AVX2__)
 #define DIKKAT_INTRINSICS
 #include <immintrin.h>
 #elif defined(DIKKAT_LIBRARY) && defined(__aarch64__)
@@ -15,7 +15,7 @@
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #define DIKKAT_BFMMLA
 #endif
-#elif !defined(DIKKAT_LIBRARY) && defined(__SSE2__) && !defined(__AVX__)
+#elif defined(__SSE2__) && !defined(__AVX2__)
 #define DIKKAT_SSE2_INTRINSICS
 #include <emmintrin.h>
 #endif
@@ -27,11 +27,11 @@
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
-/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. The library's
-/// kernels for x86 are for registers of at least 32 bytes; a program that uses it may be compiled for those of any processor.
+/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. Those of AVX
+/// without AVX2 have 32 bytes for floats only, so half of them is used.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
-#elif defined(__AVX__) || (defined(DIKKAT_LIBRARY) && !defined(DIKKAT_NEON))
+#elif defined(__AVX2__)
 inline constexpr int kBytes = 32;
 #else
 inline constexpr int kBytes = 16;
@@ -156,6 +156,8 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
   return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(DIKKAT_INTRINSICS) && defined(__AVX2__)
   return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(DIKKAT_SSE2_INTRINSICS)
+  return c + reinterpret_cast<IntVec<float>>(_mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
 #elif defined(DIKKAT_NEON)
   const auto x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
   return c + vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
@@ -219,6 +221,8 @@ inline bool any(IntVec<float> lanes) {
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
 #elif defined(DIKKAT_INTRINSICS)
   return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#elif defined(DIKKAT_SSE2_INTRINSICS)
+  return _mm_movemask_ps(reinterpret_cast<__m128>(lanes)) != 0;
 #elif defined(DIKKAT_NEON)
   return vmaxvq_u32(vreinterpretq_u32_s32(lanes)) != 0;
 #else
@@ -358,38 +362,46 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(DIKKAT_INTRINSICS) && \
-    defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
+// gcc compiles the above to two instructions or more. Masked forms, because gcc warns about the others.
+#if defined(DIKKAT_INTRINSICS) || defined(DIKKAT_SSE2_INTRINSICS)
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_ps(0xFFFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_max_ps(a, b);
+#else
+  return _mm_max_ps(a, b);
 #endif
 }
 template <>
 inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xFFFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_min_ps(a, b);
+#else
+  return _mm_min_ps(a, b);
 #endif
 }
 template <>
 inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_pd(0xFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_max_pd(a, b);
+#else
+  return _mm_max_pd(a, b);
 #endif
 }
 template <>
 inline Vec<double> min<double>(Vec<double> a, Vec<double> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_pd(0xFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_min_pd(a, b);
+#else
+  return _mm_min_pd(a, b);
 #endif
 }
 #endif
@@ -405,7 +417,8 @@ inline T max(Vec<T> v) {
   return lanes[0];
 }
 
-/// Returns a b + c in each lane, rounded once. A compiler may leave a plain expression unfused: with sanitizers clang does.
+/// Returns a b + c in each lane. It is rounded once, but twice on x86 processors that cannot. A compiler may leave a plain expression
+/// unfused: with sanitizers clang does.
 inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
@@ -413,6 +426,8 @@ inline Vec<float> fused_multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
   return _mm256_fmadd_ps(a, b, c);
 #elif defined(DIKKAT_NEON)
   return vfmaq_f32(c, a, b);
+#elif defined(__SSE2__) && !defined(__FMA__)
+  return a * b + c;
 #else
   for (index i = 0; i < kLanes<float>; ++i) {
     c[i] = __builtin_fmaf(a[i], b[i], c[i]);

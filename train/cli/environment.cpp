@@ -21,7 +21,8 @@ constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA
 
 /// Returns the value of DIKKAT_ISA for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"},
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"SSE4.2", "sse42"},
+                                                                      {"AVX2", "avx2"},
                                                                       {"AVX-512", "avx512"},
                                                                       {"AVX-512 with bf16", "avx512bf16"},
                                                                       {"AMX", "amx"},
