@@ -436,16 +436,24 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #endif
 }
 
-/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
-/// are taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
-inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
+/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
+/// are taken as zero. Two fused multiply-adds have the same bits while denormals are flushed (base/denormals.h).
+inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
-#else
-  const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };
-  const auto lower = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word << 16); };
-  return fused_multiply_add(lower(a), lower(b), fused_multiply_add(upper(a), upper(b), c));
+}
 #endif
+
+/// Returns each lane rounded to bf16, as f32.
+inline Vec<float> rounded_as_bf16(Vec<float> v) {
+  return reinterpret_cast<Vec<float>>(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) & 0xFFFF'0000U);
+}
+
+/// Returns v with lanes 0 and 1 swapped, 2 and 3, and so on.
+inline Vec<float> swapped_pairs(Vec<float> v) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return __builtin_shufflevector(v, v, static_cast<int>(i ^ 1)...);
+  }(std::make_index_sequence<static_cast<std::size_t>(kLanes<float>)>{});
 }
 
 /// Calls f(at, lanes) for the vectors that cover elements begin to end; lanes is Whole for all but a ragged last one.
