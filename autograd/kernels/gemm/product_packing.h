@@ -109,6 +109,13 @@ class ChunkOfA {
     constexpr index kStep = 2 * kInWord<T>;
     Word<T> both[words_of<T>(kStep)][2][kRows];
     const index second = kRows * words_of<T>(depth);
+    if constexpr (std::is_same_v<T, Widened> && 2 * kRows == simd::kLanes<float>) {
+      for (index k = 0; k < words_of<T>(depth); ++k) {
+        const simd::Vec<float> row = k < depth ? widened(from + k * p_.lda) : simd::Vec<float>{};
+        simd::store_halves(to + (k ^ 1) * kRows, to + second + (k ^ 1) * kRows, row);
+      }
+      return;
+    }
     for (index k = 0; k < depth; k += kStep) {
       const index step = std::min(kStep, depth - k);
       columns<2 * kRows>(from + k * p_.lda, p_.lda, 2 * kRows, step, both[0][0]);
