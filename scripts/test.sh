@@ -16,32 +16,13 @@ case "$*" in
     ;;
 esac
 cd "$(dirname "$0")/.."
+source scripts/parts.sh
 
 build=build/release
 times=$PWD/$build/test-times
-parts=$PWD/$build/test-parts
 tests_at_once=$(($(nproc) + 1))  # some wait for a while, for a signal or a disk
-mkdir -p "$build"
-rm -f "$times" "$parts"
-
-# Runs a command as one part of the work. Records its seconds and its processor time. In a function that is run here, a command that fails
-# does not end the script, so the function must return its code.
-part() {
-  local name=$1 status=0 begin=$EPOCHREALTIME before after
-  shift
-  printf '\n== %s\n' "$name"
-  before=$(cpu_seconds)
-  "$@" || status=$?
-  after=$(cpu_seconds)
-  awk -v name="$name" -v from="$begin" -v to="$EPOCHREALTIME" -v before="$before" -v after="$after" \
-    'BEGIN { printf "%.1f\t%.1f\t%s\n", to - from, after - before, name }' >>"$parts"
-  return "$status"
-}
-
-# Prints the processor time of all commands that have ended.
-cpu_seconds() {
-  awk -v ticks="$(getconf CLK_TCK)" '{ print ($16 + $17) / ticks }' "/proc/$$/stat"
-}
+parts_file "$PWD/$build/test-parts"
+rm -f "$times"
 
 # Exit code 77 means that a check could not run here; .ci/run requires all checks to run (DIKKAT_REQUIRE_CLIENTS).
 check() {
@@ -93,9 +74,9 @@ if [ -n "$all" ]; then
 fi
 part "gcc: compile the tests" build_tests
 if [ -z "$all" ]; then
-  part "gcc: the tests that are not slow" run_tests -LE slow
+  part "gcc: the tests that are not slow" run_tests -LE "slow|long"
 else
-  part "gcc: all tests" run_tests
+  part "gcc: all tests but those of scripts/ci-long.sh" run_tests -LE long
   part "clang with address and undefined-behavior sanitizers: compile" build_sanitized
   part "clang with address and undefined-behavior sanitizers: most of the fast tests" ctest --preset asan -j "$tests_at_once"
   part "torture: faults of all kinds, injected into the built program" scripts/torture.sh --program "$PWD/$build/dikkat"

@@ -102,7 +102,7 @@ fi
 if [[ -n $compile_only ]]; then
   timed "packages" enter bash -c "cd $inside/dikkat && scripts/install-packages.sh --compile-tests"
   timed "compiling without optimization" enter bash -c "cd $inside/dikkat && cmake --preset dev -DDIKKAT_OPTIMIZE=-O0 -DDIKKAT_BENCH=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null &&
-    cmake --build --preset dev"
+    cmake --build --preset dev -- -k 0"
 else
   timed "scripts/quickstart.sh" enter $inside/dikkat/scripts/quickstart.sh
   timed "scripts/test.sh --all" enter $inside/dikkat/scripts/test.sh --all

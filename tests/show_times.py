@@ -8,7 +8,7 @@ import collections
 import pathlib
 import sys
 
-SHOWN = 10
+SHOWN_PARTS, SHOWN_PROGRAMS = 20, 10
 
 
 def lines(path):
@@ -30,12 +30,12 @@ def main():
             budgets[program] = float(seconds)
 
     print("\n== where the time went: seconds, and seconds of processor time")
-    for seconds, cpu, name in sorted(parts, key=lambda part: -float(part[0]))[:SHOWN]:
+    for seconds, cpu, name in sorted(parts, key=lambda part: -float(part[0]))[:SHOWN_PARTS]:
         print(f"{float(seconds):8.0f} {float(cpu):8.0f}  {name}")
     print(f"{sum(float(part[0]) for part in parts):8.0f} {sum(float(part[1]) for part in parts):8.0f}  in total")
     if took:
         print("\n== test programs: seconds of processor time, budget")
-        for program, cpu in took.most_common(SHOWN):
+        for program, cpu in took.most_common(SHOWN_PROGRAMS):
             print(f"{cpu:8.1f} {budgets.get(program, 1):8.0f}  {program}")
         over = [(program, cpu) for program, cpu in took.most_common() if cpu > budgets.get(program, 1) * 4 / 3]
         if over:

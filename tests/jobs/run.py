@@ -13,7 +13,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JOBS = ROOT / "build/jobs"
 PAGE = ROOT / "docs/JOBS.md"
-MOST_SECONDS = 1200
+MOST_SECONDS = 600
 
 
 class Failed(Exception):

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "autograd/base/error.h"
 #include "train/system/in_quotes.h"
 #include "train/system/pickle.h"
 
