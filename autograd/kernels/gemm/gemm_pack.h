@@ -233,12 +233,11 @@ void widen_words(index depth, float* to, Pack&& pack) {
     const index count = std::min(kAtOnce, depth - k);
     pack(k, count, words);
     for (index pair = 0; pair < ceil_div(count, 2); ++pair, to += 2 * kWidth) {
-      std::uint32_t rows[2][kWidth];
-      for (index i = 0; i < kWidth; ++i) {
-        rows[0][i] = words[pair * kWidth + i] & 0xFFFF'0000U;
-        rows[1][i] = words[pair * kWidth + i] << 16;
+      for (index i = 0; i < kWidth; i += simd::kLanes<float>) {
+        const auto word = simd::load(words + pair * kWidth + i);
+        simd::store(to + i, reinterpret_cast<simd::Vec<float>>(word & 0xFFFF'0000U));
+        simd::store(to + kWidth + i, reinterpret_cast<simd::Vec<float>>(word << 16));
       }
-      std::memcpy(to, rows, sizeof rows);
     }
   }
 }

@@ -68,7 +68,7 @@ class Product {
   void compute() const {
     for_blocks({0, p_.k}, cut_.chunk_depth, [&](Block k) {
       for (index first = 0; first < cut_.tiles; first += cut_.chunk_tiles) {
-        multiply(ChunkOfA<T>(p_, cut_, Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)}));
+        multiply(ChunkOfA<T>(p_, cut_, Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)}, shares_tiles()));
       }
     });
   }
@@ -84,6 +84,8 @@ class Product {
         : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kTileSize) {}
   };
   bool is_one_block() const { return p_.k <= cut_.depth; }
+  /// Returns whether several threads read a tile of A: in one group of panels, each thread has tiles of its own.
+  bool shares_tiles() const { return cut_.groups > 1; }
 
   /// Leases this thread's memory for a moment, so that multiply_panel() finds it.
   void lease_memory() const {
@@ -103,7 +105,7 @@ class Product {
     const bool adds = plus_ != nullptr && a.chunk().k.end == p_.k;
     std::optional<ChunkOfA<T>> a_of_plus;
     if (adds) {
-      a_of_plus.emplace(plus_->p_, plus_->cut_, Chunk{{0, plus_->p_.k}, a.chunk().first, a.chunk().end});
+      a_of_plus.emplace(plus_->p_, plus_->cut_, Chunk{{0, plus_->p_.k}, a.chunk().first, a.chunk().end}, shares_tiles());
     }
     auto on_thread = [&] {
       lease_memory();
@@ -121,6 +123,12 @@ class Product {
       for (index i = 0, before = 0; before < to && i < cut_.groups; ++i) {
         const Group group = group_at(i, a.chunk());
         const index first = group.tile_at(from - before), end = group.tile_at(to - before);
+        if (!shares_tiles()) {
+          a.pack(first, end);
+          if (adds) {
+            a_of_plus->pack(first, end);
+          }
+        }
         for (index panel = group.panel; panel < group.panel_end; ++panel) {
           multiply_panel(a, first, end, panel);
           if (adds) {
@@ -221,6 +229,10 @@ class Product {
           const float bias = p_.bias != nullptr ? p_.bias[t.col + j] : 0.0F;
           sums[i * kCols + j] = p_.add ? to_float(c[i * p_.ldc + j]) + bias : bias;
         });
+      }
+      for (index i = 0; i < t.rows && block.end == p_.k; ++i) {
+        __builtin_prefetch(c + i * p_.ldc, 1);
+        __builtin_prefetch(c + i * p_.ldc + t.cols - 1, 1);
       }
       multiply_tile(t, block.begin > 0 || has_base ? Base::previous : Base::nothing, nullptr, sums, kCols);
       for (index i = 0; i < t.rows && block.end == p_.k; ++i) {
