@@ -68,7 +68,7 @@ class Product {
   void compute() const {
     for_blocks({0, p_.k}, cut_.chunk_depth, [&](Block k) {
       for (index first = 0; first < cut_.tiles; first += cut_.chunk_tiles) {
-        multiply(ChunkOfA<T>(p_, cut_, Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)}, shares_tiles()));
+        multiply(Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)});
       }
     });
   }
@@ -84,8 +84,19 @@ class Product {
         : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kTileSize) {}
   };
   bool is_one_block() const { return p_.k <= cut_.depth; }
-  /// Returns whether several threads read a tile of A: in one group of panels, each thread has tiles of its own.
-  bool shares_tiles() const { return cut_.groups > 1; }
+  bool adds_after(const Chunk& chunk) const { return plus_ != nullptr && chunk.k.end == p_.k; }
+
+  /// A of a chunk, and of the product that is added after it.
+  struct Operands {
+    ChunkOfA<T> a;
+    std::optional<ChunkOfA<T>> of_plus;
+    Operands(const Product& product, const Chunk& chunk) : a(product.p_, product.cut_, chunk) {
+      if (product.adds_after(chunk)) {
+        const Product& plus = *product.plus_;
+        of_plus.emplace(plus.p_, plus.cut_, Chunk{{0, plus.p_.k}, chunk.first, chunk.end});
+      }
+    }
+  };
 
   /// Leases this thread's memory for a moment, so that multiply_panel() finds it.
   void lease_memory() const {
@@ -100,14 +111,18 @@ class Product {
             .tile_end = chunk.end};
   }
 
-  /// Multiplies the tiles of a chunk on all threads.
-  void multiply(const ChunkOfA<T>& a) const {
-    const bool adds = plus_ != nullptr && a.chunk().k.end == p_.k;
-    std::optional<ChunkOfA<T>> a_of_plus;
-    if (adds) {
-      a_of_plus.emplace(plus_->p_, plus_->cut_, Chunk{{0, plus_->p_.k}, a.chunk().first, a.chunk().end}, shares_tiles());
+  /// Multiplies the tiles of a chunk on all threads. In one group of panels, each thread has tiles of its own, and packs them into its own
+  /// memory: what another thread has written there before would be slow to write.
+  void multiply(const Chunk& chunk) const {
+    const bool adds = adds_after(chunk);
+    std::optional<Operands> shared;
+    if (cut_.groups > 1) {
+      shared.emplace(*this, chunk);
     }
+    const index own_tiles = shared ? 0 : ceil_div(chunk.tiles(), thread_count());
     auto on_thread = [&] {
+      const Scratch<Word<T>> own(packed_words<T>(cut_, own_tiles, chunk.k.depth()));
+      const Scratch<Word<T>> own_of_plus(adds ? packed_words<T>(plus_->cut_, own_tiles, plus_->p_.k) : 0);
       lease_memory();
       if (adds) {
         plus_->lease_memory();
@@ -116,23 +131,22 @@ class Product {
     // The tiles of all groups of panels are numbered one after another, and the threads get equal ranges of them.
     index all = 0;
     for (index i = 0; i < cut_.groups; ++i) {
-      all += group_at(i, a.chunk()).size();
+      all += group_at(i, chunk).size();
     }
-    const Work work = Work::products(std::min(a.chunk().tiles() * kRows, p_.m), p_.n, a.chunk().k.depth());
+    const Work work = Work::products(std::min(chunk.tiles() * kRows, p_.m), p_.n, chunk.k.depth());
     parallel_ranges(all, work, on_thread, [&](index from, index to) {
       for (index i = 0, before = 0; before < to && i < cut_.groups; ++i) {
-        const Group group = group_at(i, a.chunk());
+        const Group group = group_at(i, chunk);
         const index first = group.tile_at(from - before), end = group.tile_at(to - before);
-        if (!shares_tiles()) {
-          a.pack(first, end);
-          if (adds) {
-            a_of_plus->pack(first, end);
-          }
+        std::optional<Operands> own;
+        if (!shared) {
+          own.emplace(*this, Chunk{chunk.k, first, end});
         }
+        const Operands& operands = shared ? *shared : *own;
         for (index panel = group.panel; panel < group.panel_end; ++panel) {
-          multiply_panel(a, first, end, panel);
+          multiply_panel(operands.a, first, end, panel);
           if (adds) {
-            plus_->multiply_panel(*a_of_plus, first, end, panel);
+            plus_->multiply_panel(*operands.of_plus, first, end, panel);
           }
         }
         before += group.size();

@@ -35,24 +35,20 @@ inline const float* stored_as(const float* numbers, float) { return numbers; }
 inline const bf16* stored_as(const Bf16Source& numbers, bf16) { return numbers.as_bf16(); }
 inline const float* stored_as(const Bf16Source&, Widened) { return nullptr; }  // it is never read in place
 
-/// A of a chunk: in place, or packed.
+/// Returns the words of A that are packed for some tiles.
+template <class T>
+index packed_words(const Cut& cut, index tiles, index depth) {
+  return cut.a == ReadA::in_place ? 0 : tiles * kRows * words_of<T>(depth);
+}
+
+/// A of a chunk: in place, or packed by all threads; within a parallel loop, by this one.
 template <class T>
 class ChunkOfA {
  public:
-  /// Packs A on all threads if they share its tiles (`is_shared`), unless it is read in place. If not, pack() does it.
-  ChunkOfA(const ProblemOf<T>& p, const Cut& cut, const Chunk& chunk, bool is_shared)
-      : p_(p), cut_(cut), chunk_(chunk), packed_(cut.a == ReadA::in_place ? 0 : chunk.tiles() * kRows * words_of<T>(chunk.k.depth())) {
-    if (is_shared && cut.a != ReadA::in_place) {
-      const auto work = Work::elements(chunk.tiles() * kRows * chunk.k.depth());
-      parallel_ranges(
-          chunk.tiles(), work, [] {}, [&](index from, index to) { pack(chunk.first + from, chunk.first + to); });
-    }
-  }
-
-  /// Packs tiles `from` to `to` - 1, unless they are read in place.
-  void pack(index from, index to) const {
-    if (cut_.a != ReadA::in_place) {
-      visit(p_.a, [&](const auto* a) { cut_.a == ReadA::packed_tiles ? pack_tiles(a, from, to) : pack_rows(a, from, to); });
+  ChunkOfA(const ProblemOf<T>& p, const Cut& cut, const Chunk& chunk)
+      : p_(p), cut_(cut), chunk_(chunk), packed_(packed_words<T>(cut, chunk.tiles(), chunk.k.depth())) {
+    if (cut.a != ReadA::in_place) {
+      visit(p.a, [&](const auto* a) { pack(a); });
     }
   }
 
@@ -81,6 +77,20 @@ class ChunkOfA {
            (words_of<T>(block.begin - chunk_.k.begin) * chunk_.tiles() + (tile - chunk_.first) * words_of<T>(block.depth())) * kRows;
   }
 
+  /// The threads that multiply these tiles pack them, if they share the tiles.
+  template <class From>
+  void pack(const From* a) const {
+    const auto work = Work::elements(chunk_.tiles() * kRows * chunk_.k.depth());
+    parallel_ranges(
+        chunk_.tiles(), work, [] {},
+        [&](index from, index to) {
+          if (cut_.a == ReadA::packed_tiles) {
+            pack_tiles(a, chunk_.first + from, chunk_.first + to);
+          } else {
+            pack_rows(a, chunk_.first + from, chunk_.first + to);
+          }
+        });
+  }
   /// Packs two tiles at a time, whose columns of A are in the same cache lines.
   template <class From>
   void pack_tiles(const From* a, index from, index to) const {
