@@ -10,8 +10,8 @@
 #include "autograd/simd/simd.h"
 
 // Operands in the order in which a tile of a product reads them. A word is the part multiplied at once for an element of C: an f32, or two
-// bf16 that are adjacent in k; for arm64's bfmmla four. Widened bf16 are f32, whose pairs in k are swapped: a tile then adds products in the
-// order of vdpbf16ps, the second of a pair first.
+// bf16 that are adjacent in k; for arm64's bfmmla four. Widened bf16 are f32, whose pairs in k are swapped: a tile then adds products in
+// the order of vdpbf16ps, the second of a pair first.
 namespace dikkat::kernels {
 
 /// The type of bf16 that are multiplied as f32.
