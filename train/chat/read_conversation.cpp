@@ -6,6 +6,7 @@
 
 #include "train/chat/read_messages.h"
 #include "train/chat/read_preference.h"
+#include "train/chat/text_pair_keys.h"
 #include "train/system/json.h"
 #include "train/system/nearest_word.h"
 #include "train/text/json_line.h"
@@ -19,9 +20,6 @@ using json = nlohmann::ordered_json;
 constexpr const char* kHowToPrefer =
     R"(; `dikkat finetune` learns preferences from such a file (preference.method "auto", "dpo", "ipo", "orpo", "simpo" or "kto", not "none"))";
 constexpr std::string_view kMarksOfLines[] = {"label", "weight", "train", "loss"};
-constexpr const char* kNoClasses =
-    "is given beside a text, but training on classes is not supported; leave it out to train on the text only, or leave a text out of "
-    "training with \"train\": false";
 
 std::string names_of_fields(const json& object) {
   constexpr std::size_t kMost = 10;
@@ -164,6 +162,8 @@ std::string_view label_of(const json& object) {
   return "";
 }
 
+std::string how_to_label(std::string_view key) { return concat("`dikkat finetune MODEL --data FILE --labels ", key, "` learns labels"); }
+
 std::string unknown_fields(const json& object, const std::string& text_field) {
   if (preference_kind(object) == PreferenceKind::pair) {
     return concat("is a pair of answers (\"chosen\" and \"rejected\"), expected a text or a conversation", kHowToPrefer);
@@ -175,11 +175,14 @@ std::string unknown_fields(const json& object, const std::string& text_field) {
       meant = concat("; did you mean \"", nearest, "\"?");
     }
   }
+  const auto has_one = [&](const auto& keys) {
+    return std::ranges::any_of(keys, [&](auto key) { return find_value(object, key) != nullptr; });
+  };
   return concat(
       object.empty() ? "has no fields" : concat(object.size() == 1 ? "has the field " : "has the fields ", names_of_fields(object)),
       "; expected \"messages\", \"prompt\" and \"completion\", \"conversations\" (ShareGPT), \"instruction\" and \"output\" (Alpaca), or "
       "\"",
-      text_field, "\" (data.text_field, --text-field)", meant);
+      text_field, "\" (data.text_field, --text-field)", meant, has_one(kAnchorKeys) && has_one(kPositiveKeys) ? kHowToEmbed : "");
 }
 
 Conversation read_conversation(std::string_view line, const std::string& text_field, ExampleFindings& found) {
@@ -211,7 +214,9 @@ Conversation to_conversation(const json& object, const std::string& text_field, 
       break;
     case ExampleKind::text:
       if (const std::string_view label = label_of(object); !label.empty()) {
-        throw BadExample(std::string(label), kNoClasses);
+        throw BadExample(std::string(label), concat("is given beside a text: ", how_to_label(label),
+                                                    "; leave it out to train on the text only, or leave a text out of training with "
+                                                    "\"train\": false"));
       }
       example.text = text_of(object, text_field);
       found.windows_lines += has_windows_lines(example.text) ? 1 : 0;

@@ -17,8 +17,11 @@ bool is_conversation(const nlohmann::ordered_json& object, const std::string& te
 /// Returns the key of an object that has a class of its text: "label" or "labels"; empty if there is none.
 std::string_view label_of(const nlohmann::ordered_json& object);
 
+/// Returns advice on a text whose labels are in this key. FILE stands for the file's name.
+std::string how_to_label(std::string_view key);
+
 /// Returns the problem with an object in JSONL that has no field of an example: 'has the fields "a", "b"; expected ...'. It ends with a
-/// guess at the intended field. For a pair of preference tuning it names the command that learns from it.
+/// guess at the intended field. For a pair, of preference tuning or of texts, it names the command that learns from it.
 std::string unknown_fields(const nlohmann::ordered_json& object, const std::string& text_field);
 
 /// Reads an object, such as a line of JSONL, recognized by its fields. These are "messages" (read_messages()); "conversations", the turns

@@ -7,8 +7,9 @@
 namespace dikkat {
 
 void add_template(Command& command, TemplateArguments& arguments) {
-  command.text("--template", arguments.name, "NAME|FILE", "Chat template: auto, chatml, llama3, plain, or a file in the Jinja language");
-  command.any_text("--system", arguments.system, "TEXT", "System message at the beginning of the conversation");
+  command.text("--template", arguments.name, "NAME|FILE", "Chat template: auto, chatml, llama3, plain, or a file in the Jinja language")
+      .note_in(arguments.given);
+  command.any_text("--system", arguments.system, "TEXT", "System message at the beginning of the conversation").note_in(arguments.given);
 }
 
 ChatTemplate template_of(const TemplateArguments& arguments, const ModelOrigin& origin, const Tokenizer& tokenizer) {

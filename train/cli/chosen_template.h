@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/chat/chat_template.h"
 #include "train/cli/command.h"
@@ -9,10 +10,11 @@
 
 namespace dikkat {
 
-/// The values of --template and --system.
+/// The values of --template and --system, and which of them were given.
 struct TemplateArguments {
   std::string name = "auto";
   std::optional<std::string> system{};
+  std::vector<std::string> given{};
 };
 void add_template(Command& command, TemplateArguments& arguments);
 

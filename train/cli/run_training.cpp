@@ -1,5 +1,9 @@
 #include "train/cli/run_training.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "train/cli/effect_notes.h"
@@ -9,6 +13,7 @@
 #include "train/cli/terminal/streams.h"
 #include "train/machine/rate.h"
 #include "train/model/precision.h"
+#include "train/run/evaluate.h"
 #include "train/run/trainer.h"
 
 namespace dikkat {
@@ -42,6 +47,21 @@ void warn_of_endless_answers(const Trainer& trainer, double end_probability) {
                         "optim.learning_rate=2e-4)",
                         c.train.init_from)
           : fmt::format("Train longer, or with a higher rate than optim.learning_rate = {}", c.optim.learning_rate)));
+}
+
+/// Returns the mean probability of the end tokens in some training conversations; NaN if there are none.
+double end_probability_in_training(const Trainer& trainer) {
+  constexpr index kTokens = 2048;  // about
+  const Config& c = trainer.config();
+  const auto& sources = trainer.data().sources;
+  const auto found = std::ranges::find_if(sources, [](const SourceData& source) { return source.chat.has_value(); });
+  if (c.preference.is_on() || found == sources.end()) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const Samples& samples = *found->train->evaluation();
+  const auto scorer = trainer.objective().scorer();
+  const SampleChoice choice{.count = std::max<index>(1, kTokens / samples.longest().cols), .seed = trainer.state().seed};
+  return Evaluator(*scorer, operand_type(c.train))(samples, choice)->end_probability;
 }
 
 /// Prints at which step the run has ended and why, and its best evaluation.
@@ -92,7 +112,7 @@ int train_to_end(Trainer& trainer, const TrainingOptions& options) {
   const Trainer::Outcome outcome = trainer.run(*progress, stop_requested);
   const std::string remarks[] = {remark_on_optimizer(progress->optimizer_share()), progress->remark_on_ranks()};
   const bool losses_fall = progress->losses_fall();
-  const double end_probability = progress->end_probability();
+  const double evaluated = progress->end_probability();
   progress.reset();  // removes its line
   // Print where the time went.
   for (const std::string& remark : remarks) {
@@ -112,7 +132,7 @@ int train_to_end(Trainer& trainer, const TrainingOptions& options) {
     return code;
   }
   print_end(trainer);
-  warn_of_endless_answers(trainer, end_probability);
+  warn_of_endless_answers(trainer, std::isnan(evaluated) ? end_probability_in_training(trainer) : evaluated);
   if (options.finished) {
     options.finished(trainer, losses_fall);
   }

@@ -103,6 +103,13 @@ bool report_if_outgrown(const TextGeneration& generation, const TrainedModel& tr
   return generation.outgrew_context();
 }
 
+void report_cut_forms(index count) {
+  if (count > 0) {
+    print_message(concat(grouped_digits(count), count == 1 ? " text was" : " texts were",
+                         " cut before the form was complete, so they may not match it: raise --max-new-tokens"));
+  }
+}
+
 nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log_probabilities) {
   const Sample& sample = ended.sample;
   nlohmann::ordered_json object{{"text", ended.text}, {"tokens", sample.tokens}, {"ended", name_of(sample.ending)}};
@@ -126,6 +133,7 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
       }
     }
     report_if_outgrown(generation, trained, options.num_samples);
+    report_cut_forms(generation.cut_forms());
     print_json({{"prompt", prompt}, {"seed", options.seed}, {"samples", std::move(samples)}});
     flush_results();
     return;
@@ -133,6 +141,7 @@ void continue_text(const SampleArguments& arguments, const TrainedModel& trained
   const bool needs_space = options.constraint && trained.tokenizer->puts_spaces_between() && !prompt.empty() && prompt.back() > ' ';
   std::vector<std::vector<Token>> texts = print(generation, options.num_samples, prompt + (needs_space ? " " : ""));
   report_if_outgrown(generation, trained, options.num_samples);
+  report_cut_forms(generation.cut_forms());
   if (!arguments.html.empty()) {
     for (std::vector<Token>& text : texts) {
       text.insert(text.begin(), tokens.begin(), tokens.end());
@@ -164,6 +173,7 @@ bool answer_lines(const SampleArguments& arguments, const TrainedModel& trained)
     TextGeneration generation = continue_prompts(next, trained, {text});
     const std::vector<Token> answer = print(generation, 1, "").front();
     has_reported = has_reported || report_if_outgrown(generation, trained, 1);
+    report_cut_forms(generation.cut_forms());
     text.insert(text.end(), answer.begin(), answer.end());
     ++next.options.first_sample;
     forget_interrupt();

@@ -27,6 +27,9 @@ TextGeneration continue_prompts(const SampleArguments& arguments, const TrainedM
 /// Prints a message if a text outgrew the model's context. Returns whether it did.
 bool report_if_outgrown(const TextGeneration& generation, const TrainedModel& trained, index num_samples);
 
+/// Prints a message if texts were cut before the form that they must have was complete.
+void report_cut_forms(index count);
+
 /// Returns a sample as --json and --prompts write it.
 nlohmann::ordered_json json_of(const TextGeneration::Ended& ended, bool with_log_probabilities);
 

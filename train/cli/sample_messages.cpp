@@ -8,6 +8,7 @@
 #include "train/chat/answer_format.h"
 #include "train/chat/read_conversation.h"
 #include "train/cli/answers_file.h"
+#include "train/cli/sample_gpt.h"
 #include "train/cli/terminal/json_output.h"
 #include "train/cli/terminal/progress.h"
 #include "train/cli/terminal/signals.h"
@@ -233,12 +234,15 @@ void answer_messages(const SampleArguments& arguments, const TrainedModel& train
   if (plan.prompt_positions > 0) {
     prompts.emplace(model.gpt, PromptCache::Options{.positions = plan.prompt_positions, .cache = arguments.options.cache});
   }
+  index cut = 0;
   const index answered =
       answer_all(model, {.streams = plan.streams, .cache = arguments.options.cache, .prompts = prompts ? &*prompts : nullptr}, fingerprint,
                  kept, questions, [&](const Object& line) {
+                   cut += arguments.options.constraint && line["finish_reason"] == "length" ? 1 : 0;
                    file ? file->append(line) : print_json(line);
                    flush_results();
                  });
+  report_cut_forms(cut);
   if (answered < all) {
     print_message(concat("stopped after ", answered, " of ", all, " answers", file ? "; the same command continues" : ""));
   }

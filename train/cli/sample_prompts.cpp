@@ -172,6 +172,7 @@ void continue_all(const SampleArguments& arguments, const TrainedModel& trained,
   }
   answers.finish();
   report_if_outgrown(generation, trained, total);
+  report_cut_forms(generation.cut_forms());
 }
 
 /// Answers sources with an encoder-decoder, until a signal interrupts it.

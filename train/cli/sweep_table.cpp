@@ -41,13 +41,15 @@ void print_sweep_table(const SweepDescription& sweep, const std::vector<Standing
   for (const Standing& s : all) {
     width = std::max(width, name_of(sweep, s).size());
   }
-  const bool prefers = std::ranges::any_of(all, [](const Standing& s) { return s.accuracy >= 0; });
-  const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& accuracy,
+  const auto decided = std::ranges::find_if(all, [](const Standing& s) { return !s.decided_by.empty(); });
+  const std::string metric = decided == all.end() ? "" : decided->decided_by;
+  const auto row = [&](const std::string& name, const std::string& seeds, const std::string& steps, const std::string& value,
                        const std::string& loss, const std::string& time, const std::string& state) {
     print_result(fmt::format("{:<{}}  {:>5}  {:>8}  {}{:>18}  {:>8}  {}\n", name, width, seeds, steps,
-                             prefers ? fmt::format("{:>8}  ", accuracy) : "", loss, time, state));
+                             metric.empty() ? "" : fmt::format("{:>{}}  ", value, std::max<std::size_t>(metric.size(), 5)), loss, time,
+                             state));
   };
-  row("combination", "seeds", "steps", "accuracy", "validation loss ", "time", "state");
+  row("combination", "seeds", "steps", metric, "validation loss ", "time", "state");
   for (const Standing& s : all) {
     row(name_of(sweep, s), fmt::format("{}/{}", s.seeds.size(), sweep.seeds.size()), grouped_digits(s.step),
         s.accuracy < 0 ? "-" : fmt::format("{:.3f}", s.accuracy), loss_text(s), clock_time(s.seconds), state_text(s));
@@ -69,10 +71,13 @@ void print_sweep_json(const std::filesystem::path& out, const SweepDescription& 
                     {"seeds", s.seeds},
                     {"val_loss", s.loss},
                     {"val_standard_error", s.standard_error},
-                    {"rewards_accuracy", s.accuracy < 0 ? Json() : Json(s.accuracy)},
+                    {"decided_by", s.decided_by},
                     {"error_over", s.seeds.size() > 1 ? "seeds" : "text"},
                     {"seconds", s.seconds},
                     {"failure", s.failure}});
+    if (!s.decided_by.empty()) {
+      rows.back()[s.decided_by] = s.accuracy;
+    }
   }
   print_json({{"out", out.string()},
               {"complete", complete},

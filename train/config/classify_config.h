@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/base/names.h"
+#include "layers/defaulted.h"
 
 namespace dikkat {
 
@@ -19,7 +20,7 @@ struct Names<LabelWeights> {
 struct ClassifyConfig {
   std::string field;                // the column or key with a text's label; empty: the run does not learn labels
   std::vector<std::string> labels;  // in the order of the head's rows
-  bool several = false;             // a text may have several labels, or none
+  Defaulted<bool> several{};        // a text may have several labels, or none; by default, if a text of a new run has a list of labels
   LabelWeights weights = LabelWeights::none;
 
   bool is_on() const { return !field.empty(); }

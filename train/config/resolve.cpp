@@ -228,11 +228,12 @@ void check_preference(const Config& config, schema::Problems& problems) {
 void check_classify(const Config& config, schema::Problems& problems) {
   const ClassifyConfig& classify = config.classify;
   if (!classify.is_on()) {
-    if (!classify.labels.empty() || classify.several || config.model.classes > 0) {
+    const bool has_several = classify.several.is_set() && classify.several;
+    if (!classify.labels.empty() || has_several || config.model.classes > 0) {
       problems.add(concat("classify.field is empty, expected the column or key with the label of a text (--labels), because ",
                           config.model.classes > 0 ? concat("the model is a classifier (model.classes = ", config.model.classes,
                                                             "), which does not predict text")
-                                                   : concat("classify.", classify.several ? "several" : "labels", " is given")));
+                                                   : concat("classify.", has_several ? "several" : "labels", " is given")));
     }
     return;
   }
@@ -295,6 +296,9 @@ void check_embedding(const Config& config, schema::Problems& problems) {
   if (!config.data.sources.empty()) {
     refuse("expected 0 with data.sources (--replay): pairs of texts are not mixed with other texts");
   }
+  if (!config.train.sample_prompts.empty()) {
+    refuse("expected 0 with train.sample_prompts: a model that learns vectors does not learn to continue texts");
+  }
   if (!config.train.accumulation_schedule.empty()) {
     refuse("expected 0 with train.accumulation_schedule: all steps have the same number of pairs");
   }
@@ -345,6 +349,9 @@ void resolve(Config& config) {
   config.chat.eval_loss.derive(config.chat.loss);
   config.preference.beta.derive(config.preference.method == PreferenceMethod::simpo ? 2.0 : 0.1);
   config.preference.gamma.derive(config.preference.beta / 2);
+  if (!config.classify.is_on() || !config.classify.labels.empty()) {  // otherwise the texts of a new run decide
+    config.classify.several.derive(false);
+  }
   optim.muon_momentum_start.derive(optim.muon_momentum);
   optim.muon_momentum_end.derive(optim.muon_momentum);
   optim.muon_steps.derive(usual_steps(optim.muon_coefficients));

@@ -564,10 +564,8 @@ constexpr Key kKeys[] = {
     classify<&ClassifyConfig::labels>(
         "labels", anything(),
         "Names of the labels, in the order of the head's rows. A new run finds them in the text, and sorts them by their bytes."),
-    classify<&ClassifyConfig::several>(
-        "several", anything(),
-        "Whether a text may have several labels, or none, each with a probability of its own. A new run sets "
-        "it if a text has a list of labels."),
+    classify<&ClassifyConfig::several>("several", derived(anything(), "true if a text has a list of labels"),
+                                       "Whether a text may have several labels, or none, each with a probability of its own."),
     classify<&ClassifyConfig::weights>(
         "weights", anything(),
         "Weights of labels in the loss. none: all texts count the same. balanced: each label counts as much as any other, so that rare "

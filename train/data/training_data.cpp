@@ -14,7 +14,6 @@
 #include "train/data/examples/label_source.h"
 #include "train/data/examples/pair_dataset.h"
 #include "train/data/examples/pair_source.h"
-#include "train/data/examples/preference_dataset.h"
 #include "train/data/examples/preference_source.h"
 #include "train/data/examples/text_pair_source.h"
 #include "train/data/tokens/open_tokenizer.h"
@@ -100,22 +99,19 @@ auto naming_source(const DataSource& source, F&& f) {
   }
 }
 
-/// Adds a note if the validation part has only a few tokens.
-void note_on_validation(const Dataset& validation, bool has_own_files, std::vector<std::string>& notes) {
-  constexpr double kEnough = 64;
-  constexpr index kEnoughUnits = 20;
-  if (validation.evaluation() == nullptr) {
-    return;
+/// Adds a note if the validation part has only a few tokens, or units: texts with labels, pairs or judged answers.
+void note_on_validation(const Config& config, const Dataset& validation, bool has_own_files, std::vector<std::string>& notes) {
+  constexpr index kEnough = 64, kEnoughUnits = 20;
+  const Samples* const samples = validation.evaluation();
+  index units = 0;
+  for (index sample = 0; samples != nullptr && sample < samples->count(); ++sample) {
+    units += samples->units(sample);
   }
-  if (const auto* answers = dynamic_cast<const PreferenceDataset*>(&validation)) {
-    if (const index units = answers->preferences().units(); units < kEnoughUnits) {
-      notes.push_back(concat("the validation part has only ", units, units == 1 ? " example" : " examples",
-                             ", so its accuracy is not reliable; give more examples",
-                             has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
-    }
-  } else if (const double targets = validation.targets(); targets < kEnough) {
-    notes.push_back(concat("the validation part has ", static_cast<index>(targets), targets == 1 ? " token" : " tokens",
-                           " to predict, so its loss is not reliable; give more text",
+  const index count = units > 0 ? units : samples != nullptr ? static_cast<index>(validation.targets()) : kEnough;
+  if (count < (units > 0 ? kEnoughUnits : kEnough)) {
+    const char* const what = units == 0 ? " token" : config.classify.is_on() ? " text" : config.embedding.is_on() ? " pair" : " example";
+    notes.push_back(concat("the validation part has only ", count, what, count == 1 ? "" : "s", units == 0 ? " to predict" : "",
+                           ", so its figures are not reliable; give more",
                            has_own_files ? " in data.validation" : ", or raise data.val_fraction"));
   }
 }
@@ -182,7 +178,7 @@ TrainingData load_sources(const ResolvedConfig& resolved, const KnownCorpus* kno
   for (std::size_t i = 0; i < named.size(); ++i) {
     std::vector<std::string> notes;
     SourceData split = naming_source(named[i], [&] { return sources[i]->tokens(*data.tokenizer, progress, notes); });
-    note_on_validation(*split.validation, !named[i].validation.empty(), notes);
+    note_on_validation(config, *split.validation, !named[i].validation.empty(), notes);
     for (const std::string& note : notes) {
       data.notes.push_back(is_one ? note : concat(named[i].name, ": ", note));
     }
@@ -279,7 +275,7 @@ TrainingData load_training_data(const ResolvedConfig& config, const KnownCorpus*
     TrainingData data = naming_memory("reading the pairs", [&] {
       return load_pairs(config->data, config->tokenizer, config->model.block_size, known, std::move(tokenizer));
     });
-    note_on_validation(*data.sources.front().validation, false, data.notes);
+    note_on_validation(config, *data.sources.front().validation, false, data.notes);
     data.facts = RunFacts::none();
     data.facts.several_files = data.files > 1;
     return data;

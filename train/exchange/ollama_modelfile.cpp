@@ -1,6 +1,7 @@
 #include "train/exchange/ollama_modelfile.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 

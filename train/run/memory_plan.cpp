@@ -37,12 +37,6 @@ class HeadObserver : public TapeObserver {
   std::size_t before_ = 0, last_ = 0;
 };
 
-std::size_t bytes_of(const RowLengths& lengths, index rows) {
-  const index of_row = lengths.cols * static_cast<index>(2 * sizeof(Token) + sizeof(float) + sizeof(std::int64_t)) +
-                       lengths.source_cols * static_cast<index>(sizeof(Token)) + static_cast<index>(sizeof(std::int32_t));
-  return static_cast<std::size_t>(rows * of_row);
-}
-
 /// Adds the bytes of a text's tokens, in memory or in files.
 void count_tokens(const Dataset& data, MemoryPlan& plan) {
   plan.droppable += static_cast<std::size_t>(data.size().bytes_in_files);
@@ -81,8 +75,8 @@ std::size_t MemoryPlan::parameters_of_rank(index lanes, index ranks) const {
 }
 
 std::size_t MemoryPlan::training() const {
-  return parameters() + activations + head + activation_gradients + recomputation + evaluation + sampling + rounded + save_copy + scratch +
-         batches + stepping + saving + tokens + program;
+  return parameters() + activations + head + activation_gradients + recomputation + comparison + evaluation + sampling + rounded +
+         save_copy + scratch + batches + stepping + saving + tokens + program;
 }
 
 std::size_t MemoryPlan::peak() const { return std::max({before, training(), parameters() + loading + tokens + program}); }
@@ -97,8 +91,8 @@ std::vector<MemoryPlan::Row> MemoryPlan::rows() const {
   for (const Row& row :
        {Row{"activations", activations, "for one batch"}, Row{"head", head, "logits and the loss"},
         Row{"activation gradients", activation_gradients, "reused buffers"}, Row{"recomputation", recomputation, "for one block"},
-        Row{"evaluation", evaluation, ""}, Row{"samples", sampling, "keys and values, for train.sample_prompts"},
-        Row{"rounded weights", rounded, "for train.quantize"},
+        Row{"comparison", comparison, "of all pairs of a step; less with a smaller embedding.batch"}, Row{"evaluation", evaluation, ""},
+        Row{"samples", sampling, "keys and values, for train.sample_prompts"}, Row{"rounded weights", rounded, "for train.quantize"},
         Row{"copy to save from", save_copy, "weights and optimizer state; not needed with train.async_save = false"},
         Row{"workspace of kernels", scratch, "all threads"}, Row{"batches", batches, ""}, Row{"tokens", tokens, "in memory"},
         Row{"program", program, "code, libraries, tokenizer"},
@@ -131,6 +125,7 @@ MemoryPlan plan_step(LanguageModel& model, Objective& objective, Optimizer& opti
   MemoryPlan plan{.head = observer.head(),
                   .activation_gradients = tape.gradient_bytes(),
                   .recomputation = tape.recomputation_bytes(),
+                  .comparison = objective.comparison_bytes(lengths),
                   .scratch = dry.scratch_bytes(thread_count()),
                   .batches = 2 * bytes_of(lengths, config.batch_size)};
   plan.activations = tape.activation_bytes() - plan.recomputation - plan.head;
@@ -211,11 +206,13 @@ void require_fits(const MemoryPlan& plan, const MachineMemory& machine) {
   const std::size_t parameters = plan.parameters();
   const auto refuse = [&](const char* takes, std::size_t bytes, const char* limit, std::size_t there_is) {
     const bool is_the_model = parameters + plan.save_copy > bytes / 2;
+    const std::string compared = plan.comparison == 0 ? "" : concat(", ", shown(plan.comparison), " to compare all pairs of a step");
     throw DoesNotFit(
         concat("training would ", takes, " ", shown(bytes), " of memory (", shown(parameters),
                " for weights, gradients and optimizer state, ", shown(plan.activations + plan.head), " for activations, ",
-               shown(plan.save_copy), " to save from), and ", limit, shown(there_is),
-               is_the_model
+               shown(plan.save_copy), " to save from", compared, "), and ", limit, shown(there_is),
+               plan.comparison > bytes / 2 ? "; most of that compares pairs: try a smaller embedding.batch"
+               : is_the_model
                    ? "; most of that is the model's own: try a smaller one (model.n_embd, model.n_layer), or train.async_save = false"
                    : "; try a smaller train.batch_size with more train.gradient_accumulation_steps, train.recompute = \"block\", "
                      "train.async_save = false, or a smaller model"),

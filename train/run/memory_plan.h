@@ -27,6 +27,7 @@ struct MemoryPlan {
   std::size_t head = 0;                  // logits, or what the fused output layer and loss keep instead
   std::size_t activation_gradients = 0;  // buffers, which are reused
   std::size_t recomputation = 0;         // activations that the backward pass recomputes
+  std::size_t comparison = 0;            // of all pairs of a step (embedding.batch)
   std::size_t evaluation = 0;
   std::size_t sampling = 0;   // for train.sample_prompts
   std::size_t rounded = 0;    // matrices rounded by train.quantize

@@ -33,8 +33,9 @@ Config config_of_origin(const ModelOrigin& origin) {
   config.model = theirs.model;
   config.tokenizer = theirs.tokenizer;
   config.data.window = theirs.data.window;
-  config.classify.labels = theirs.classify.labels;
-  config.classify.several = theirs.classify.several;
+  if (config.classify.labels = theirs.classify.labels; !config.classify.labels.empty()) {
+    config.classify.several = theirs.classify.several;
+  }
   return config;
 }
 

@@ -28,6 +28,7 @@ TextGeneration::TextGeneration(const Gpt& model, const Tokenizer& tokenizer, Voc
       stops_(std::move(stops)),
       num_samples_(options.num_samples),
       with_log_probabilities_(options.log_probabilities),
+      has_form_(options.constraint != nullptr),
       generation_(model, std::move(vocabulary), std::move(prompts), options) {
   const TextStream first(tokenizer, std::nullopt, stops_);  // throws for an invalid stop string
 }
@@ -50,6 +51,7 @@ std::optional<TextGeneration::Event> TextGeneration::next() {
     }
     return given;
   }
+  cut_forms_ += has_form_ && *event->ending == Ending::length ? 1 : 0;
   Event last{.number = number, .text = running.text.finish(), .ended = Ended{std::move(running.sample), running.text.text()}};
   running_.erase(number);
   return last;

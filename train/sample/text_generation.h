@@ -43,6 +43,8 @@ class TextGeneration {
   /// Returns the next event, or nullopt once every sample has ended: an event for each token of a sample, then one for its end.
   std::optional<Event> next();
   bool outgrew_context() const { return generation_.outgrew_context(); }
+  /// Returns how many samples had their last token before SampleOptions::constraint was complete.
+  index cut_forms() const { return cut_forms_; }
 
  private:
   struct Running {
@@ -54,7 +56,8 @@ class TextGeneration {
   std::vector<std::optional<Token>> before_;  // the token before the samples of each prompt
   std::vector<std::string> stops_;
   index num_samples_;
-  bool with_log_probabilities_;
+  bool with_log_probabilities_, has_form_;
+  index cut_forms_ = 0;
   Generation generation_;
   std::map<index, Running> running_;  // the keys are the samples' numbers
 };

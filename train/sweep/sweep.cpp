@@ -36,6 +36,7 @@ void average(Standing& standing, const std::vector<LegResult>& results) {
   }
   standing.loss = sum / n;
   standing.accuracy = accuracies / n;
+  standing.decided_by = results.front().decided_by;
   for (const LegResult& r : results) {
     squares += (r.loss - standing.loss) * (r.loss - standing.loss);
   }

@@ -46,7 +46,8 @@ struct LegResult {
   index step = 0;                                          // steps done: leg.steps, unless the run failed earlier
   double loss = std::numeric_limits<double>::quiet_NaN();  // validation loss at leg.steps
   double standard_error = std::numeric_limits<double>::quiet_NaN();
-  double accuracy = -1;   // accuracy of preferences at leg.steps; -1 for runs without them
+  double accuracy = -1;  // the metric that decides (EvaluationReport::decided_by) at leg.steps; -1 for runs without one
+  std::string decided_by{};
   std::string scored{};   // LossFingerprint::targets, which identifies the tokens that the loss is over; empty: unknown
   double seconds = 0;     // seconds of the run so far
   std::string failure{};  // why the run failed; empty: it did not fail
@@ -87,7 +88,8 @@ struct Standing {
   std::vector<index> seeds{};  // the loss is the mean over these
   double loss = std::numeric_limits<double>::quiet_NaN();
   double standard_error = std::numeric_limits<double>::quiet_NaN();  // the mean's, over seeds; with one seed, the evaluation's
-  double accuracy = -1;                                              // the mean over these seeds; -1 without preferences
+  double accuracy = -1;                                              // the mean over these seeds; -1 without a metric that decides
+  std::string decided_by{};                                          // its name
   double seconds = 0;                                                // seconds of all its runs
   std::string failure{};
 };

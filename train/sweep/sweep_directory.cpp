@@ -81,17 +81,19 @@ std::string line_of(const LegResult& r, const SweepDescription& description) {
                {"step", r.step},
                {"val_loss", number(r.loss)},
                {"val_standard_error", number(r.standard_error)},
-               {"rewards_accuracy", r.accuracy < 0 ? Json() : Json(r.accuracy)},
+               {"decided_by", r.decided_by},
                {"scored", r.scored},
                {"seconds", r.seconds},
                {"failure", r.failure}};
+  if (!r.decided_by.empty()) {
+    line[r.decided_by] = number(r.accuracy);
+  }
   return json_text(line) + '\n';
 }
 
-/// Returns the accuracy in a line; -1 for runs without preferences, and for lines of earlier versions.
-double accuracy_in(const nlohmann::json& line) {
-  const double accuracy = line.contains("rewards_accuracy") ? number_in(line, "rewards_accuracy") : -1;
-  return std::isnan(accuracy) ? -1 : accuracy;
+/// Returns the name of the metric that decides; empty for runs without one. Earlier versions did not write it.
+std::string decided_by_in(const nlohmann::json& line) {
+  return line.value("decided_by", line.contains("rewards_accuracy") && line["rewards_accuracy"].is_number() ? "rewards_accuracy" : "");
 }
 
 LegResult result_in(const nlohmann::json& line, const SweepDescription& description) {
@@ -102,10 +104,11 @@ LegResult result_in(const nlohmann::json& line, const SweepDescription& descript
               .step = line.at("step").get<index>(),
               .loss = number_in(line, "val_loss"),
               .standard_error = number_in(line, "val_standard_error"),
-              .accuracy = accuracy_in(line),
+              .decided_by = decided_by_in(line),
               .scored = line.value("scored", ""),  // earlier versions did not write it
               .seconds = number_in(line, "seconds"),
               .failure = line.at("failure").get<std::string>()};
+  r.accuracy = r.decided_by.empty() ? -1 : number_in(line, r.decided_by.c_str());
   const bool known = r.leg.combination >= 0 && r.leg.combination < static_cast<index>(description.combinations.size());
   require_input(known && line.at("run") == description.run_name(r.leg.combination, r.leg.seed), "its run does not belong to this sweep");
   return r;

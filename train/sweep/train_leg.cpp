@@ -56,6 +56,7 @@ std::optional<LegResult> train_leg(const Leg& leg, Config config, const std::fil
       result.loss = evaluation->val_loss;
       result.standard_error = evaluation->val_standard_error;
       result.accuracy = score_of(*evaluation).accuracy;
+      result.decided_by = evaluation->decided_by;
       result.scored = evaluation->scored.targets;
     } else {
       result.failure = concat("metrics.jsonl has no validation loss of step ", leg.steps);

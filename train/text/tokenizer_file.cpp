@@ -176,6 +176,7 @@ namespace {
 std::vector<std::string> rows_of(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   text.remove_prefix(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  require_input(!text.empty(), "it is empty, expected a symbol in each row");
   const auto count = static_cast<index>(std::ranges::count(text, '\n'));
   require_input(count <= Symbols::kMost, "there are ", count, " rows, expected at most ", Symbols::kMost, " symbols");
   std::vector<std::string> rows;

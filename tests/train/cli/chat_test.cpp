@@ -215,9 +215,12 @@ TEST_F(Chat, ReportsAModelThatHasNotLearnedToEndItsAnswers) {
   EXPECT_GT(probability, 0);
   EXPECT_LT(probability, 0.1);
   expect_named(tuned.err, {"warning", "--full", "optim.learning_rate"});
+  const Outcome unmeasured = tune("unmeasured", {"lora.rank=2", "train.max_steps=2", "data.val_fraction=0"});
+  expect_named(unmeasured.err, {"warning", "end token", "--full", "optim.learning_rate"});
   const Outcome full = tune("full", {"train.max_steps=150"});
   EXPECT_GT(here.metrics("full").back()["end_probability"].get<double>(), 0.1);
   EXPECT_FALSE(contains(full.err, "end token")) << full.err;
+  EXPECT_FALSE(contains(tune("long", {"train.max_steps=150", "data.val_fraction=0"}).err, "end token"));
 }
 
 // A base that knows its text well has never seen the end token. Adapters leave the rows of embedding and head as they are.

@@ -14,11 +14,6 @@ Words train(const std::string& out, const Words& more) {
   return with({"train", "--config", "tiny.toml", "--out", out, "--set", "train.max_steps=4"}, more);
 }
 
-Json json_of(const Outcome& outcome) {
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return Json::parse(outcome.out, nullptr, false);
-}
-
 std::string mixed_text() { return tiny_text() + "\u0130stanbul'da \u0131\u015F\u0131k, \u3053\u3053\u308D \xF0\x9F\x98\x80!\n"; }
 
 TEST(TokenizerCommand, TrainsOneThatEncodesAndDecodes) {

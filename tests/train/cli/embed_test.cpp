@@ -56,6 +56,7 @@ TEST_F(Vectors, AreTrainedMeasuredAndExported) {
   const Outcome tuned = here.run(tune({"train.max_steps=12", "train.eval_interval=6"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   expect_named(tuned.err, {"30 pairs", "10 pairs", "recall@1", "MRR", "dikkat embed tuned"});
+  EXPECT_TRUE(contains(lines_with(tuned.err, "data.val_fraction").at(0), "10 pairs")) << tuned.err;
   const auto metrics = here.metrics("tuned");
   EXPECT_EQ(metrics.back()["decided_by"], "mrr");
   EXPECT_EQ(metrics.back()["candidates"], 10);
@@ -66,7 +67,15 @@ TEST_F(Vectors, AreTrainedMeasuredAndExported) {
   EXPECT_EQ(found["mrr"], metrics.back()["mrr"]);
   EXPECT_EQ(found["pairs"], 10);
   EXPECT_FALSE(found.contains("perplexity"));
-  EXPECT_EQ(here.run({"eval", "tuned", "--corpus", "pairs.jsonl"}).code, 0);
+  // The base before its training, on the pairs that are held out.
+  const std::string pairs = contents(here / "pairs.jsonl");
+  here.write("held-out.jsonl", pairs.substr(pairs.find(R"({"answer":"3 lies by the 6")")));
+  const Json base = json_of(here.run({"eval", "base", "--corpus", "held-out.jsonl", "--objective", "embedding", "--json"}));
+  EXPECT_EQ(base["pairs"], 10);
+  const auto first = std::ranges::find(metrics, "eval", [](const Json& line) { return line["event"]; });
+  EXPECT_EQ(base["mrr"], (*first)["mrr"]);
+  EXPECT_NEAR(base["loss"].get<double>(), (*first)["val_loss"].get<double>(), 1e-6);
+  const auto mrr_of = [&](const Words& words) { return json_of(here.run(with(words, {"--corpus", "pairs.jsonl", "--json"})))["mrr"]; };
   EXPECT_EQ(here.run({"resume", "tuned", "--set", "train.max_steps=14"}).code, 0);
   EXPECT_EQ(here.run({"report", "tuned"}).code, 0);
   // Vectors of lines, in both forms, and of the exported folder.
@@ -92,6 +101,7 @@ TEST_F(Vectors, AreTrainedMeasuredAndExported) {
   for (std::size_t i = 0; i < 32; ++i) {
     EXPECT_NEAR(exported[0][i], vectors[0][i], 1e-6);
   }
+  EXPECT_EQ(mrr_of({"eval", "hf", "--objective", "embedding"}), mrr_of({"eval", "tuned"}));
 }
 
 TEST_F(Vectors, PoolAsTheFolderSays) {
@@ -200,6 +210,16 @@ TEST_F(Vectors, RefuseBadInputAndWriteNothing) {
   expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", "text.txt", "--out", "no"}, {"text.txt"});
   expect_refused(here, tune({"embedding.batch=15", "train.gradient_accumulation_steps=2"}), {"embedding.batch", "15", "2"});
   expect_refused(here, tune({"embedding.batch=0"}), {"--objective embedding", "embedding.batch=0"});
+  expect_refused(here, tune({"embedding.batch=1048576"}), {"embedding.batch"});
+  expect_refused(here, tune({"train.sample_prompts=[\"the\"]"}), {"embedding.batch", "train.sample_prompts"});
+  expect_refused(here,
+                 with({"finetune", "base", "--objective", "embedding", "--data", "pairs.jsonl", "--out", "no"},
+                      {"--columns", "anchor=question,positive=answer,negativ=no"}),
+                 {"--columns", "negativ"});
+  expect_refused(here, {"finetune", "base", "--data", "pairs.jsonl", "--out", "no"}, {"pairs.jsonl: line 1", "--objective embedding"});
+  expect_refused(here, {"finetune", "base", "--data", "once.csv", "--out", "no"}, {"once.csv", "--objective embedding"});
+  expect_refused(here, {"eval", "base", "--corpus", "pairs.jsonl", "--objective", "vectors"}, {"--objective", "vectors", "embedding"});
+  expect_refused(here, {"eval", "base", "--objective", "embedding"}, {"--objective", "--corpus"});
   expect_refused(here, {"finetune", "base", "--objective", "vectors", "--data", "pairs.jsonl"}, {"--objective", "vectors", "embedding"});
   expect_refused(here, {"finetune", "base", "--objective", "embedding", "--data", "pairs.jsonl", "--replay", "text.txt", "--out", "no"},
                  {"embedding.batch", "--replay"});

@@ -92,6 +92,11 @@ TEST_F(Extend, MakesAModelThatIsTrainedExportedAndCompared) {
   const Json files = json_of(here.run({"tokenizer", "compare", "base", "hf/tokenizer.json", "--corpus", "new-held-out.txt", "--json"}));
   EXPECT_TRUE(files["b"]["bits_per_byte"].is_null());
   EXPECT_EQ(files["b"]["tokens"], compared["b"]["tokens"]);
+  EXPECT_TRUE(files["a"]["note"].is_null() && files["b"]["bits_per_byte"].is_null());
+  expect_named(files["b"]["note"], {"hf/tokenizer.json"});
+  here.train("words", {"tokenizer.kind=word", "train.max_steps=1"});
+  const Outcome table = here.run({"tokenizer", "compare", "base", "words", "--corpus", "text.txt"});
+  EXPECT_EQ(lines_with(table.err, "words: ").size(), 1U) << table.err;
 }
 
 TEST_F(Extend, AdaptersTrainOnlyTheNewRows) {

@@ -77,6 +77,9 @@ TEST_F(Classifying, FromTheTableToLabels) {
   EXPECT_TRUE(contains(contents(here / "tuned/report.html"), R"("confusion":[[)"));
   EXPECT_EQ(here.run({"merge", "tuned", "--out", "merged"}).code, 0);
   EXPECT_EQ(here.run({"inspect", "tuned"}).code, 0);
+  const Outcome vectors = here.run({"embed", "tuned", "-"}, {.input = "the ships lamp 5\n"});
+  EXPECT_EQ(Json::parse(vectors.out)["embedding"].size(), 32U);
+  expect_named(vectors.err, {"tuned", "classifier", "dikkat classify"});
   const Json merged = Json::parse(here.run({"classify", "merged", "-", "--json"}, {.input = "the ships lamp 5\n"}).out);
   EXPECT_EQ(merged["label"], "spam");
 
@@ -92,6 +95,17 @@ TEST_F(Classifying, FromTheTableToLabels) {
   expect_refused(here, {"export", "tuned", "--adapter", "--out", "adapter"}, {"model.classes"});
   expect_refused(here, {"finetune", "tuned", "--data", "text.txt", "--full", "--out", "no"}, {"classify.field", "model.classes"});
   expect_refused(here, {"classify", "base", "new.csv"}, {"base", "--labels"});
+  expect_refused(here, {"classify", "tuned", "new.csv", "--columns", "text=Message,txt=Id"}, {"--columns", "txt=Id", "text"});
+  expect_refused(here, {"eval", "tuned", "--corpus", "mails.csv", "--columns", "text=Message,txt=Id"}, {"--columns", "txt=Id", "Category"});
+  expect_refused(here, {"eval", "tuned", "--corpus", "mails.csv", "--objective", "embedding"}, {"tuned", "--objective", "classifier"});
+  for (const Words& option : {Words{"--system", "Be brief."},
+                              {"--template", "plain"},
+                              {"--feedback", "new.jsonl"},
+                              {"--cache", "bf16"},
+                              {"--parallel", "2"},
+                              {"--prompt-cache", "1MB"}}) {
+    expect_refused(here, with({"serve", "tuned", "--newest", "--port", "0"}, option), {option[0], "classifier"});
+  }
   here.write("bad.csv", "Message\nthe\n\" \"\n");
   expect_refused(here, {"classify", "tuned", "bad.csv"}, {"bad.csv", "row 3"});
   here.write("empty.csv", "Message,Id\nthe,1\n,\nthe,3\n");
@@ -197,6 +211,30 @@ TEST_F(Classifying, IsServed) {
   EXPECT_EQ(server.wait().code, 0);
 }
 
+TEST_F(Classifying, IsSwept) {
+  const auto swept = [&](const Words& more) {
+    return here.run(with({"sweep", "--corpus", "mails.csv", "--vary", "optim.learning_rate=1e-2,1e-9", "--no-halving", "--out"}, more));
+  };
+  const Words set = {"--set",
+                     "train.init_from=base",
+                     "classify.field=Category",
+                     "data.columns=[\"text=Message\"]",
+                     "train.max_steps=10",
+                     "train.eval_interval=10",
+                     "data.val_fraction=0.25",
+                     "optim.warmup_steps=0"};
+  const Json found = json_of(swept(with({"swept", "--json"}, set)));
+  ASSERT_EQ(found["combinations"].size(), 2U);
+  for (const Json& row : found["combinations"]) {
+    EXPECT_EQ(row["decided_by"], "macro_f1");
+    EXPECT_EQ(row["macro_f1"], here.metrics(concat("swept/", row["name"].get<std::string>())).back()["macro_f1"]);
+    EXPECT_FALSE(row.contains("rewards_accuracy"));
+  }
+  const Outcome shown = swept(with({"swept"}, set));
+  expect_named(shown.out, {"macro_f1"});
+  EXPECT_EQ(Json::parse(lines_with(contents(here / "swept/results.jsonl"), "1e-9").at(0))["decided_by"], "macro_f1");
+}
+
 TEST_F(Classifying, RefusesBadRowsAndWritesNothing) {
   const auto refused = [&](const std::string& name, const std::string& text, const Words& fragments) {
     here.write(name, text);
@@ -209,6 +247,14 @@ TEST_F(Classifying, RefusesBadRowsAndWritesNothing) {
   expect_refused(here, {"finetune", "base", "--data", "mails.csv", "--labels", "Category", "--out", "no"},
                  {"mails.csv", "\"text\"", "Message"});
   expect_refused(here, tuning("no", {"train.sample_prompts=[\"the\"]"}), {"train.sample_prompts", "classify.field"});
+  expect_refused(here,
+                 {"finetune", "base", "--data", "mails.csv", "--labels", "Category", "--columns", "text=Message,lable=Id", "--out", "no"},
+                 {"--columns", "lable=Id", "Category"});
+  here.write("labels.jsonl", "{\"text\": \"a\", \"labels\": \"x\"}\n{\"text\": \"b\", \"labels\": \"y\"}\n");
+  expect_refused(here, {"finetune", "base", "--data", "labels.jsonl", "--out", "no"}, {"labels.jsonl: line 1", "--labels labels"});
+  refused("nul.jsonl", "{\"text\": \"a\\u0000\", \"label\": \"x\"}\n", {"nul.jsonl: line 1", "\\u0000"});
+  expect_refused(here, {"finetune", "base", "--data", "lists.jsonl", "--labels", "label", "--out", "no", "--set", "classify.several=false"},
+                 {"lists.jsonl: line 1", "classify.several"});
   // A text that is longer than a window is cut, and a note names the first one.
   here.write("long.csv", contents(here / "mails.csv") + std::string(400, 'x') + ",ham\n");
   Words words = tuning("long", {"train.max_steps=1", "data.val_fraction=0"});
@@ -216,6 +262,11 @@ TEST_F(Classifying, RefusesBadRowsAndWritesNothing) {
   const Outcome cut = here.run(words);
   EXPECT_EQ(cut.code, 0) << cut.err;
   expect_named(cut.err, {"row 122", "model.block_size"});
+  // Few texts for validation are counted as texts.
+  const Outcome few = here.run(tuning("few", {"train.max_steps=1", "data.val_fraction=0.05"}));
+  EXPECT_EQ(few.code, 0) << few.err;
+  ASSERT_EQ(lines_with(few.err, "data.val_fraction").size(), 1U) << few.err;
+  expect_named(lines_with(few.err, "data.val_fraction")[0], {"6 texts"});
 }
 
 }  // namespace

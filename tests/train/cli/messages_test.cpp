@@ -119,6 +119,9 @@ TEST_F(MessagesTest, AnAnswerEndsWithItsFormOrIsCut) {
     EXPECT_EQ(answer["answer"].get<std::string>().find_first_not_of("0123456789"), std::string::npos) << line;
     EXPECT_EQ(answer["finish_reason"], "length");
   }
+  const auto notes = [&](const Words& form) { return lines_with(here_.run(command(form)).err, "--max-new-tokens"); };
+  EXPECT_EQ(notes({"--regex", "[0-9]{50,60}"}).size(), 1U);
+  EXPECT_TRUE(notes({"--choice", "spam,ham"}).empty());
   // The context of 96 tokens is full before an answer has 1,000.
   here_.write("questions.jsonl", kQuestions[0] + "\n");
   const Json full = Json::parse(answers({"--regex", "[0-9]{900}", "--max-new-tokens", "1000", "--logprobs"}));

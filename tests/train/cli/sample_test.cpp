@@ -268,6 +268,22 @@ TEST_F(SampleTest, ATextHasTheFormThatIsAskedFor) {
   }
 }
 
+TEST_F(SampleTest, AFormThatIsCutIsReported) {
+  const auto notes = [&](const Words& more) {
+    const Outcome outcome = sample(more, {.input = "{\"prompt\": \"the\"}\n{\"prompt\": \"lamp\"}\n"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return lines_with(outcome.err, "--max-new-tokens");
+  };
+  const Words form = {"--regex", "[0-9]{20}", "--max-new-tokens"};
+  for (const Words& words : {Words{"--prompt", "the"}, {"--prompt", "the", "--json"}, {"--prompts", "-"}, {"--interactive"}}) {
+    const Words cut = notes(with(with(words, form), {"5"}));
+    ASSERT_EQ(cut.size(), words[0] == "--interactive" ? 2U : 1U) << words[0];
+    EXPECT_TRUE(contains(cut[0], words[0] == "--prompts" ? "2 texts" : "1 text")) << cut[0];
+    EXPECT_TRUE(notes(with(with(words, form), {"20"})).empty()) << words[0];
+    EXPECT_TRUE(notes(with(words, {"--max-new-tokens", "5"})).empty()) << "no form";
+  }
+}
+
 TEST_F(SampleTest, AFormThatIsNotPossibleIsRefused) {
   here_.write("text.json", "no JSON");
   here_.write("list.json", "[1]");

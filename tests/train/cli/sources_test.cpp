@@ -97,6 +97,8 @@ TEST_F(MixedSources, FinetuneMixesOldTextsIn) {
   ASSERT_EQ(losses.size(), 3U);
   EXPECT_EQ(losses[2]["name"], "old");
   EXPECT_EQ(here.run({"sample", "tuned", "--prompt", "the ", "--max-new-tokens", "3"}).code, 0);
+  expect_refused(here, {"finetune", "base", "--data", "days.txt", "--replay-share", "0.25", "--out", "no"},
+                 {"--replay-share", "--replay "});
 }
 
 }  // namespace

@@ -131,6 +131,19 @@ TEST(Symbols, AreNotCutByTheSplit) {
   }
 }
 
+TEST(Words, AreNotCutByTheSplit) {
+  const Workspace here;
+  here.write("tale.txt", tiny_text(100) + "an-uncommonly-long-word-that-is-at-the-split\n");
+  ASSERT_EQ(here.run({"train", "--config", "tiny.toml", "--corpus", "tale.txt", "--out", "run", "--set", "tokenizer.kind=word",
+                      "train.max_steps=1"})
+                .code,
+            0);
+  const Json start = here.log("run").front();
+  const std::string text = contents(here / "tale.txt");
+  const auto words = 101 + std::ranges::count(text, '\n');
+  EXPECT_EQ(start["train_tokens"].get<int>() + start["val_tokens"].get<int>(), words) << start;
+}
+
 TEST(Symbols, OfNanoGptsTokenFilesComeFromMetaPickle) {
   const Workspace here;
   // pickle.dumps({"stoi": {"a": 0, "b": 1}, "itos": {0: "a", 1: "b"}}, 2), without its memo
@@ -180,6 +193,8 @@ TEST(Symbols, AWrongListMakesNoTokenizer) {
   expect_refused(here, {"tokenizer", "make", "--symbols", "space.txt", "--split", "words", "--out", "chess"},
                  {"--split", "words", "spaces"});
   expect_refused(here, {"tokenizer", "make", "--symbols", "none.txt", "--out", "chess"}, {"none.txt"});
+  here.write("empty.txt", "");
+  expect_refused(here, {"tokenizer", "make", "--symbols", "empty.txt", "--out", "chess"}, {"empty.txt"});
 }
 
 TEST(Symbols, CannotBeChattedIn) {

@@ -190,6 +190,12 @@ inline Words lines_with(const std::string& text, const std::string& part) {
   return lines;
 }
 
+/// Returns the JSON that a successful command prints.
+inline Json json_of(const Outcome& outcome) {
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return Json::parse(outcome.out, nullptr, false);
+}
+
 /// Expects that the text names every fragment: a key, option, path, position, number or name. A fragment is never a sentence.
 inline void expect_named(const std::string& text, const Words& fragments) {
   for (const std::string& fragment : fragments) {

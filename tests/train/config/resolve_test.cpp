@@ -143,6 +143,7 @@ TEST(Resolve, KeepsKeysThatAreSet) {
   config.chat.eval_loss = ScoredText::all;
   config.preference.beta = 0.5;
   config.preference.gamma = 0.25;
+  config.classify.several = true;
   const Config before = config;
   resolve(config);
   EXPECT_EQ(config, before);

@@ -76,6 +76,12 @@ TEST_F(Labels, GetTheirNamesFromTheText) {
   settle_labels(several);
   EXPECT_TRUE(several.classify.several);
   EXPECT_EQ(several.model.classes, 1) << "a label that some texts do not have";
+  several = config_of("b.jsonl");
+  several.classify.several = false;
+  EXPECT_TRUE(names(input_error_of([&] { settle_labels(several); }), {"b.jsonl", "line 1", "classify.several"}));
+  several = config_of("b.jsonl");
+  several.data.columns = {"text=text", "lable=label"};
+  EXPECT_TRUE(names(input_error_of([&] { settle_labels(several); }), {"data.columns", "\"lable=label\""}));
 }
 
 TEST_F(Labels, AreRefusedWithTheirRow) {
@@ -86,6 +92,8 @@ TEST_F(Labels, AreRefusedWithTheirRow) {
   EXPECT_TRUE(names(problem("column.csv", "text,kind\na,ham\n"), {"column.csv", "\"label\"", "kind"}));
   EXPECT_TRUE(names(problem("key.jsonl", "{\"text\": \"a\", \"label\": \"x\"}\n{\"text\": \"a\"}\n"), {"key.jsonl", "line 2", "label"}));
   EXPECT_TRUE(names(problem("text.jsonl", "{\"text\": 7, \"label\": \"x\"}\n"), {"text.jsonl", "line 1", "text"}));
+  EXPECT_TRUE(names(problem("nul.jsonl", R"({"text": "a\u0000", "label": "x"})"), {"nul.jsonl", "line 1", "\\u0000", "byte 11"}));
+  EXPECT_FALSE(names(problem("escaped.jsonl", R"({"text": "a\\u0000", "label": "x"})"), {"NUL"})) << "a backslash and letters";
   EXPECT_TRUE(names(problem("twice.jsonl", "{\"text\": \"a\", \"label\": [\"x\", \"x\"]}\n"), {"twice.jsonl", "line 1", "twice"}));
   EXPECT_TRUE(names(problem("object.jsonl", "{\"text\": \"a\", \"label\": {}}\n"), {"object.jsonl", "line 1", "label"}));
 }

@@ -179,7 +179,8 @@ TEST(Tokenize, ATextThatIsReadInPiecesHasTheTokensOfTheWhole) {
     const index split = 2'000'001;
     const TokenizedCorpus parts = tokenize(files.corpus, *tokenizer, at_byte(files.corpus, split));
     const auto cut = static_cast<std::size_t>(parts.bytes[0]);
-    EXPECT_NEAR(static_cast<double>(cut), static_cast<double>(split), 3);
+    EXPECT_LE(cut, split) << options.kind;
+    EXPECT_GT(cut, split - (options.kind == "word" ? 7 * 3 + 8 : 4)) << options.kind << ": at most a word before the place";
     EXPECT_TRUE(tokens_in(parts.parts[0]) == tokenizer->encode(text.substr(0, cut))) << options.kind;
     EXPECT_TRUE(tokens_in(parts.parts[1]) == tokenizer->encode(text.substr(cut))) << options.kind;
   }

@@ -42,6 +42,7 @@ TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
     SweepDirectory made = SweepDirectory::create(folder / "a/sweep", two_rates());
     LegResult first = result(loss);
     first.accuracy = 1.0 / 7;
+    first.decided_by = "mrr";
     made.record(first);
     made.record(result(std::numeric_limits<double>::quiet_NaN(), "step 3: the loss is NaN"));
   }
@@ -53,9 +54,25 @@ TEST(SweepDirectory, KeepsDescriptionAndResultsToTheBit) {
   EXPECT_EQ(opened.results()[0].leg, result(0).leg);
   EXPECT_EQ(opened.results()[0].loss, loss);
   EXPECT_EQ(opened.results()[0].accuracy, 1.0 / 7);
+  EXPECT_EQ(opened.results()[0].decided_by, "mrr");
   EXPECT_EQ(opened.results()[1].accuracy, -1);
   EXPECT_TRUE(opened.results()[1].failed());
   EXPECT_EQ(opened.run_path(result(0).leg).filename(), "optim.learning_rate=0.002,seed=2");
+}
+
+TEST(SweepDirectory, ReadsTheAccuracyOfEarlierVersions) {
+  const TemporaryFolder folder;
+  SweepDirectory::create(folder / "sweep", two_rates()).record(result(1));
+  std::string line = read_bytes(folder / "sweep/results.jsonl");
+  const std::string now = R"("decided_by":"")";
+  ASSERT_NE(line.find(now), std::string::npos) << line;
+  for (const auto& [value, accuracy] : {std::pair("0.75", 0.75), std::pair("null", -1.0)}) {
+    std::string old = line;
+    folder.write("sweep/results.jsonl", old.replace(line.find(now), now.size(), concat(R"("rewards_accuracy":)", value)));
+    const LegResult found = SweepDirectory::open(folder / "sweep").results().front();
+    EXPECT_EQ(found.accuracy, accuracy);
+    EXPECT_EQ(found.decided_by, accuracy > 0 ? "rewards_accuracy" : "");
+  }
 }
 
 TEST(SweepDirectory, TheBestConfigurationDerivesItsKeysAgain) {

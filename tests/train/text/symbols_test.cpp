@@ -158,6 +158,8 @@ TEST(Symbols, AListWithAWrongRowIsRefused) {
   };
   EXPECT_TRUE(names(error_in("e4\ne5\nNf3\ne5\n"), {"list.txt", "row 4", "row 2", "\"e5\""}));
   EXPECT_TRUE(names(error_in("e4\n\ne5\n"), {"list.txt", "row 2"}));
+  EXPECT_TRUE(names(error_in(""), {"list.txt", "empty"}));
+  EXPECT_TRUE(names(error_in("\xEF\xBB\xBF"), {"list.txt", "empty"}));
   EXPECT_TRUE(names(error_in("e4\nO O\n"), {"list.txt", "row 2", "\"O O\"", "--split longest"}));
   EXPECT_TRUE(names(error_in("e4\na\xC3\n"), {"list.txt", "row 2", "byte 1", "UTF-8"}));
   EXPECT_TRUE(names(error_in("e4\n" + std::string(1025, 'x')), {"list.txt", "row 2", "1025", "1024"}));

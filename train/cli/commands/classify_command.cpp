@@ -89,7 +89,10 @@ int classify_command(const ClassifyArguments& arguments) {
   report_chosen_checkpoint(arguments.model, trained.origin);
   // Read all texts, so that nothing is printed for a file with a bad row.
   DataConfig data = trained.config.data;
-  data.columns = arguments.columns.empty() ? data.columns : arguments.columns;
+  if (!arguments.columns.empty()) {
+    data.columns = arguments.columns;
+    check_columns(data, trained.config.classify);
+  }
   if (arguments.file == kStandardInput) {
     announce_standard_input("the texts");
   }

@@ -89,6 +89,10 @@ int embed_command(const EmbedArguments& a) {
   const TrainedModel trained = load_trained_model(a.model.source, a.model.options(), packing_named(a.weights));
   report_chosen_checkpoint(a.model, trained.origin);
   const Pooling chosen = pooling.value_or(trained.config.embedding.pooling);
+  if (trained.model->is_classifier()) {
+    print_message(for_terminal(concat("note: ", trained.origin.path().string(), " is a classifier, and vectors are of its features: its ",
+                                      "labels are not used (dikkat classify)")));
+  }
   if (a.file == kStandardInput) {
     announce_standard_input("the texts");
   }

@@ -26,6 +26,7 @@
 #include "train/data/corpus/corpus_files.h"
 #include "train/data/corpus/corpus_reader.h"
 #include "train/data/examples/conversation_dataset.h"
+#include "train/data/examples/labels.h"
 #include "train/data/examples/pair_dataset.h"
 #include "train/data/training_data.h"
 #include "train/model/classifier.h"
@@ -51,6 +52,7 @@ struct EvalArguments {
   std::vector<std::string> corpus;
   std::vector<std::string> columns;  // of tables in the corpus; empty: as the run
   std::string labels;                // the column or key of labels; empty: as the run
+  std::string objective;             // "embedding": the text has pairs, although the model was not trained on such; empty: as the run
   index stride = 0;
   std::string unknown = "refuse";
   std::string score;  // which tokens of conversations are scored; empty: as the run's chat.eval_loss
@@ -78,7 +80,9 @@ EvalRequest request_of(const EvalArguments& a) {
   require_input(a.unknown == "refuse" || a.unknown == "skip", "--unknown is ", a.unknown, ", expected refuse or skip");
   require_input(a.unknown == "refuse" || !a.corpus.empty(),
                 "--unknown skip applies only to the text of --corpus: add --corpus, or leave --unknown out");
-  require_input(a.columns.empty() || !a.corpus.empty(), "--columns applies only to the text of --corpus: add --corpus, or leave it out");
+  require_input(a.objective.empty() || a.objective == "embedding", "--objective is ", a.objective, ", expected embedding");
+  require_input((a.columns.empty() && a.objective.empty()) || !a.corpus.empty(), a.columns.empty() ? "--objective" : "--columns",
+                " applies only to the text of --corpus: add --corpus, or leave it out");
   const auto scored = value_named<ScoredText>(a.score);
   require_input(scored || a.score.empty(), "--score is ", a.score, ", expected answers, last_answer or all");
   const DType keys = cache_type_named(a.cache);
@@ -92,6 +96,23 @@ EvalRequest request_of(const EvalArguments& a) {
     require_input(keys == DType::f32, "--tasks asks questions instead of measuring a loss: leave out --cache");
   }
   return {a, packing_named(a.weights), keys, scored};
+}
+
+/// Makes eval search pairs of texts with any GPT, as if it had been trained on pairs with the usual settings.
+void measure_vectors(TrainedModel& trained) {
+  constexpr index kUsualBatch = 64, kPairsOfRow = 8;
+  require_input(trained.model->is_gpt() && !trained.model->is_classifier(), "--objective embedding is for a GPT, but ",
+                trained.origin.path().string(), trained.model->is_gpt() ? " is a classifier" : " is an encoder-decoder");
+  Config& config = trained.config;
+  if (!config.embedding.is_on()) {
+    config.embedding.batch = kUsualBatch;
+    config.preference = {};
+    config.distill = {};
+    config.data.sources.clear();
+    config.train = TrainConfig();
+    config.train.batch_size = 1;
+    config.train.gradient_accumulation_steps = kUsualBatch / kPairsOfRow;
+  }
 }
 
 /// A text to evaluate: that of --corpus, or one source of the run.
@@ -179,6 +200,9 @@ std::vector<TextPart> texts_of(const EvalRequest& request, const TrainedModel& t
   config.preference = {};
   config.data.columns = request.columns.empty() ? config.data.columns : request.columns;
   config.classify.field = request.labels.empty() ? config.classify.field : request.labels;
+  if (config.classify.is_on() && !request.columns.empty()) {
+    check_columns(config.data, config.classify);
+  }
   const std::vector<std::string> learned = config.data.training_paths();
   announce_corpus(request.is_of_run() ? learned : request.corpus);
   std::vector<TextPart> parts;
@@ -355,7 +379,8 @@ void print_table_of(const EvalResult& result) {
   };
   const auto row = [](const std::string& name, const std::string& value) { print_result(fmt::format("{:<15}{}\n", name, value)); };
   if (error_text(mean).empty()) {
-    print_message("no standard error: the text must be longer than one window (model.block_size tokens)");
+    print_message(mean.metrics.empty() ? "no standard error: the text must be longer than one window (model.block_size tokens)"
+                                       : "no standard error: there must be more pairs than one row has (embedding.batch)");
   }
   for (const auto& [name, share, loss] : result.parts) {
     if (result.parts.size() > 1) {
@@ -384,7 +409,7 @@ void print_table_of(const EvalResult& result) {
 int eval_command(const EvalArguments& arguments) {
   start_threads();
   const EvalRequest request = request_of(arguments);
-  const TrainedModel trained = load_trained_model(request.model.source, request.model.options(), request.packing);
+  TrainedModel trained = load_trained_model(request.model.source, request.model.options(), request.packing);
   const std::string model = trained.origin.path().string();
   report_chosen_checkpoint(request.model, trained.origin);
   require_input(request.keys == DType::f32 || trained.model->is_gpt(), "--cache is for a GPT, but ", model, " is an encoder-decoder");
@@ -400,6 +425,9 @@ int eval_command(const EvalArguments& arguments) {
     }
     stop_in_order();
     return eval_tasks(trained, beside ? &*beside : nullptr, questions, options, request.json);
+  }
+  if (!request.objective.empty()) {
+    measure_vectors(trained);
   }
   require_input(request.labels.empty() || trained.model->is_classifier(), "--labels is for a classifier, but ", model,
                 " predicts the next token: leave it out");
@@ -461,6 +489,7 @@ void add_eval(Commands& program) {
   dikkat eval runs/mine --corpus foreign.txt --unknown skip
   dikkat eval runs/mine --weights q8
   dikkat eval runs/mails --corpus held-out.csv --labels label    # a classifier: accuracy, F1 and confusions
+  dikkat eval base/ --corpus pairs.jsonl --objective embedding   # the MRR of a model before its training
   dikkat eval runs/mine --cache bf16
   dikkat eval runs/mine --corpus letter.txt --html letter.html
   dikkat eval runs/pairs --corpus unseen-pairs.tsv --exact-match
@@ -484,6 +513,8 @@ intervals.)";
                 "Text files or folders to evaluate as a whole; by default the validation part of the run's corpus");
   command.list("--columns", a->columns, kColumnsType, kColumnsHelp);
   command.text("--labels", a->labels, "FIELD", "The column or key with the labels of texts, for a classifier; by default that of the run");
+  command.text("--objective", a->objective, "WORD",
+               "embedding: measure how well the model finds the positive of each pair of texts, although it was not trained on pairs");
   command.number("--stride", a->stride, index{1}, index{1'000'000},
                  "Score only the last N tokens of each window, so that each token has more context: slower, and usually a lower loss; by "
                  "default all tokens are scored");

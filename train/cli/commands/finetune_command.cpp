@@ -23,7 +23,8 @@ struct FinetuneArguments {
   TrainArguments train;
   std::string objective = "language";
   bool full = false;
-  std::string labels;  // the column or key of labels; empty: the run learns texts
+  std::vector<std::string> given;  // --replay-share, if it was given
+  std::string labels;              // the column or key of labels; empty: the run learns texts
 };
 
 /// The longest window by default, in tokens: longer ones need much memory for activations. Shorter windows than the model's context need a
@@ -138,6 +139,8 @@ int finetune_command(FinetuneArguments arguments) {
   require_input(embeds || arguments.objective == "language", "--objective is ", arguments.objective, ", expected language or embedding");
   require_input(!embeds || is_own_recipe, "--objective embedding sets keys of the recipe ", kRecipe,
                 ": leave it out, and set embedding.batch in ", run.config);
+  require_input(arguments.given.empty() || !run.replay.empty(),
+                "--replay-share is the share of windows from --replay, which is missing: ", "add --replay PATH, or leave it out");
   require_input(!run.corpus.empty() || run.config != kRecipe,
                 "--data is missing: give the texts to learn from (or --config FILE with data.corpus or data.sources)");
   // Set what the recipe leaves open.
@@ -218,7 +221,8 @@ Qwen and SmolLM2. The result is an ordinary run: resume, eval, sample, report an
   command.texts("--replay", a->train.run.replay, "PATH",
                 "Texts like those that the model was trained on, mixed into the data so that it forgets less (data.sources then has two "
                 "sources, data and replay)");
-  command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Share of training windows taken from --replay");
+  command.number("--replay-share", a->train.run.replay_share, 0.001, 0.999, "Share of training windows taken from --replay")
+      .note_in(a->given);
   add_evaluate(command, a->train.run.evaluate);
   add_epochs(command, a->train.length);
   command.text("--config", a->train.run.config, "FILE|NAME",

@@ -59,8 +59,10 @@ std::string advice_on_precision(Precision precision, double ratio) {
   return ratio > kWorthwhile ? "train.precision=bf16 would save time and memory" : "not faster than f32 here";
 }
 
-/// Returns the planned peak without the memory for saving, since a trial saves nothing.
-std::size_t planned_for_trial(const MemoryPlan& plan) { return std::max(plan.before, plan.training() - plan.save_copy - plan.saving); }
+/// Returns the planned peak without the memory for saving and for comparing all pairs of a step, which a trial does not do.
+std::size_t planned_for_trial(const MemoryPlan& plan) {
+  return std::max(plan.before, plan.training() - plan.save_copy - plan.saving - plan.comparison);
+}
 
 void print_row(const std::string& name, const std::string& figure, const std::string& note = "") {
   print_result(fmt::format("  {:<22}{:>10}{}{}\n", name, figure, note.empty() ? "" : "  ", note));

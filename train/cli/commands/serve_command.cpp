@@ -48,6 +48,7 @@ struct ServeArguments {
   std::string prompts, cache = "f32";  // --prompt-cache, which may be empty; --cache
   int grace = 10;                      // seconds
   std::string feedback;                // empty: ratings are not kept
+  std::vector<std::string> for_texts;  // given options that a classifier does not have, except the template's
   bool json = false;
 };
 
@@ -198,8 +199,10 @@ std::unique_ptr<LoadingServer> loading_server(const CompletionServer::Options& s
 
 /// Returns a classifier, as clients see it.
 ServedModel served_classifier(const ServeArguments& arguments, const TrainedModel& trained) {
-  require_input(arguments.adapters.empty(), "--adapter is for models that write, but ", trained.origin.path().string(),
-                " is a classifier: leave it out");
+  for (const auto* given : {&arguments.form.given, &arguments.for_texts}) {
+    require_input(given->empty(), given->empty() ? "" : given->front(), " is for models that write, but ", trained.origin.path().string(),
+                  " is a classifier: leave it out");
+  }
   const Classifier classifier(trained);
   ServedModel model{.gpt = trained.model->gpt(),
                     .tokenizer = *trained.tokenizer,
@@ -289,9 +292,11 @@ A classifier (dikkat finetune --labels) answers only POST /classify and /v1/clas
       program.add("serve", "Serve a model to programs that speak OpenAI's protocol", kExamples, [a] { return serve_command(*a); });
   add_model(command, a->model);
   add_weights(command, a->weights);
-  command.repeated("--adapter", a->adapters, "NAME=RUN_DIR",
-                   "Also serve the adapters of a run (lora.rank above 0) over this model, whose weights are in memory once; clients choose "
-                   "them by NAME as their model. Can be given several times");
+  command
+      .repeated("--adapter", a->adapters, "NAME=RUN_DIR",
+                "Also serve the adapters of a run (lora.rank above 0) over this model, whose weights are in memory once; clients choose "
+                "them by NAME as their model. Can be given several times")
+      .note_in(a->for_texts);
   add_template(command, a->form);
   command.text("--name", a->name, "NAME", "The model's name for clients; by default the name of its file or folder");
   command.text("--host", a->server.host, "HOST",
@@ -300,17 +305,24 @@ A classifier (dikkat finetune --labels) answers only POST /classify and /v1/clas
   command.text("--api-key", a->server.api_key, "KEY",
                "The API key that clients must send; or set DIKKAT_API_KEY, which does not appear in process listings");
   command.number("--max-waiting", a->most_waiting, 1, 10'000, "Number of requests that may wait; more are refused");
-  command.number("--parallel", a->streams, 1, 1024,
-                 "Number of answers that are generated together, each choice (n) counted; by default as many as fit into half of the free "
-                 "memory, at most 8. Each one has memory for a full context");
-  command.text("--cache", a->cache, "TYPE", "Type of keys and values: f32, or bf16 for half the memory and slightly different answers");
-  command.text("--prompt-cache", a->prompts, "SIZE",
-               "Memory for the keys and values of conversations that were read before, such as 512MB; 0: none. By default as much as the "
-               "parallel answers take, and at most a quarter of the free memory");
+  command
+      .number("--parallel", a->streams, 1, 1024,
+              "Number of answers that are generated together, each choice (n) counted; by default as many as fit into half of the free "
+              "memory, at most 8. Each one has memory for a full context")
+      .note_in(a->for_texts);
+  command.text("--cache", a->cache, "TYPE", "Type of keys and values: f32, or bf16 for half the memory and slightly different answers")
+      .note_in(a->for_texts);
+  command
+      .text("--prompt-cache", a->prompts, "SIZE",
+            "Memory for the keys and values of conversations that were read before, such as 512MB; 0: none. By default as much as the "
+            "parallel answers take, and at most a quarter of the free memory")
+      .note_in(a->for_texts);
   command.number("--grace", a->grace, 0, 86'400,
                  "Seconds that running answers have to end after SIGTERM or Ctrl-C; a second signal ends the server at once");
-  command.text("--feedback", a->feedback, "FILE.jsonl",
-               "Show thumbs below the answers on the page, and append each rating to this file, for preference tuning");
+  command
+      .text("--feedback", a->feedback, "FILE.jsonl",
+            "Show thumbs below the answers on the page, and append each rating to this file, for preference tuning")
+      .note_in(a->for_texts);
   command.flag("--json", a->json, "Also print a line of JSON with the URL once it listens");
 }
 

@@ -40,6 +40,7 @@ struct Measured {
   index vocab_size = 0;
   TextSize size{};
   double bits_per_byte = std::numeric_limits<double>::quiet_NaN();  // NaN without a model, or if its tokens do not stand for all bytes
+  std::string note{};                                               // why there are no bits per byte
 };
 
 bool is_model(const std::string& source) {
@@ -79,6 +80,9 @@ Measured measure(const std::string& source, const CompareArguments& arguments) {
   }
   if (trained && tokenizer.is_lossless()) {
     measured.bits_per_byte = bits_per_byte_of(*trained, arguments);
+  } else {
+    measured.note = concat("no bits per byte of ", source, trained ? ": its tokenizer drops a part of the text" : ": it is not a model");
+    print_message(for_terminal("note: " + measured.note));
   }
   return measured;
 }
@@ -89,7 +93,8 @@ ordered_json json_of(const std::string& source, const Measured& of) {
           {"tokens", of.size.tokens},
           {"tokens_per_word", of.size.tokens_per_word()},
           {"tokens_per_byte", of.size.tokens_per_byte()},
-          {"bits_per_byte", of.bits_per_byte}};
+          {"bits_per_byte", of.bits_per_byte},
+          {"note", of.note.empty() ? ordered_json() : ordered_json(of.note)}};
 }
 
 int compare_command(const CompareArguments& arguments) {

@@ -10,10 +10,10 @@
 #include "autograd/base/error.h"
 #include "train/chat/read_conversation.h"
 #include "train/chat/read_preference.h"
+#include "train/chat/text_pair_keys.h"
 #include "train/data/corpus/file_objects.h"
 #include "train/data/corpus/json_beginning.h"
 #include "train/data/corpus/table_fields.h"
-#include "train/data/corpus/text_pair_keys.h"
 #include "train/data/tokens/token_shards.h"
 #include "train/system/json.h"
 #include "train/text/table_reader.h"
@@ -42,12 +42,7 @@ KindWords words_for(DataKind kind) {
     case DataKind::conversations: return {"a conversation", kLearnOrShow};
     case DataKind::pairs: return {"a pair of answers (\"chosen\" and \"rejected\")", kPreferOrShow};
     case DataKind::judgments: return {"a judged answer (\"prompt\", \"completion\" and \"label\")", kPreferOrShow};
-    case DataKind::labels:
-      return {"a text with a label",
-              "`dikkat finetune MODEL --data FILE --labels label` learns the labels; to train on the texts only, leave the labels out (of "
-              "a table: --columns text=text): "
-              "python3 -c \"import json; "
-              "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'"};
+    case DataKind::labels: return {"a text with a label", ""};
     case DataKind::json: return {"JSON that has no known keys", "convert it to JSONL"};
     case DataKind::table: return {"a table", ""};
     case DataKind::tokens: return {"token ids", ""};
@@ -148,6 +143,12 @@ std::optional<FileForm> table_form(const CorpusFile& file, const std::string& be
 
 }  // namespace
 
+std::string advice_on_labels(std::string_view key) {
+  return how_to_label(key) +
+         "; to train on the texts only, leave the labels out (of a table: --columns text=text): python3 -c \"import json; "
+         "[print(json.dumps({'text': json.loads(x)['text']}, ensure_ascii=False)) for x in open('FILE')]\" > 'FILE.texts.jsonl'";
+}
+
 std::optional<DataKind> kind_of_object(const nlohmann::ordered_json& object, const std::string& text_field) {
   if (!object.is_object()) {
     return std::nullopt;
@@ -224,6 +225,7 @@ CorpusContents contents_of(std::span<const std::string> paths, const FieldNames&
       const std::optional<DataKind> kind = may_be ? kind_of_last(objects.reader(), names.text) : std::nullopt;
       if (kind && (!is_known || *kind == DataKind::conversations || *kind == DataKind::judgments)) {
         found = {.kind = is_known ? DataKind::conversations : *kind, .place = objects.place(), .has_objects = true};
+        found.advice = found.kind == DataKind::labels ? advice_on_labels(label_of(objects.reader().object())) : "";
         is_known = true;
       }
       if (is_known && found.kind != DataKind::documents) {

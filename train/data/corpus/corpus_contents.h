@@ -54,6 +54,9 @@ inline bool is_of_conversations(const CorpusContents& found) {
   return found.kind == DataKind::conversations || found.kind == DataKind::judgments;
 }
 
+/// Returns the advice on texts that have a label in this key (CorpusContents::advice).
+std::string advice_on_labels(std::string_view key);
+
 /// Returns the kind of an object; nullopt if it has no known keys.
 std::optional<DataKind> kind_of_object(const nlohmann::ordered_json& object, const std::string& text_field);
 

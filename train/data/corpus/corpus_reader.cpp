@@ -124,7 +124,7 @@ std::string text_of_object(const ObjectReader& objects, const std::string& name,
     refuse_object(": ", unknown_fields(object, field));
   }
   if (!options.is_known && !label_of(object).empty()) {
-    refuse({.kind = DataKind::labels, .place = place()}, "texts without labels");
+    refuse({.kind = DataKind::labels, .place = place(), .advice = advice_on_labels(label_of(object))}, "texts without labels");
   }
   if (!text->is_string()) {
     refuse_object(": its field \"", field, "\" is a JSON ", json_type(*text), ", expected a string");

@@ -6,6 +6,17 @@
 
 namespace dikkat {
 
+namespace {
+
+/// Throws InputError for JSON with a NUL character in a string, which is not text.
+void require_no_nul(std::string_view json) {
+  for (std::size_t at = json.find('\\'); at < json.size(); at = json.find('\\', at + 2)) {
+    require_input(json.substr(at, 6) != "\\u0000", "has a NUL character (\\u0000) at byte ", at, ", expected text: remove it");
+  }
+}
+
+}  // namespace
+
 FileObjects::FileObjects(const CorpusFile& file, ObjectForm form, const FieldNames& names)
     : name_(file.name), source_(open_bytes(file.path, file.name)), reader_(form, names, [this](std::string& text) {
         constexpr std::size_t kBlock = std::size_t{1} << 20;
@@ -27,6 +38,7 @@ index for_objects(FileObjects& objects, const std::function<void(std::string_vie
   index count = 0;
   for (; const auto json = objects.next(); ++count) {
     try {
+      require_no_nul(*json);
       f(*json, objects);
     } catch (const BadJson& error) {
       fail_input("corpus: ", objects.place(), ", ", error.what());

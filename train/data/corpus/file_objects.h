@@ -40,7 +40,7 @@ class FileObjects {
 };
 
 /// Calls f(json, objects) for each object that is left, and returns their number. f may throw BadJson or InputError, which then name the
-/// place. Throws InputError as next() does.
+/// place. Throws InputError as next() does, and for a NUL character in a string.
 index for_objects(FileObjects& objects, const std::function<void(std::string_view json, const FileObjects& objects)>& f);
 
 /// Calls f(json, objects) for each object of the files, in their order. f may throw BadJson or InputError, which then name the place.

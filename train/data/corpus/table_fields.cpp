@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/data/corpus/text_pair_keys.h"
+#include "train/chat/text_pair_keys.h"
 #include "train/text/table_reader.h"
 
 namespace dikkat {
@@ -80,6 +80,15 @@ Choice usual_choice(const std::vector<std::string>& columns, const FieldNames& n
   return choice;
 }
 
+/// Returns whether a reader uses this field of an object.
+bool is_known(std::string_view field, const FieldNames& names) {
+  constexpr std::string_view kOthers[] = {"messages", "conversations", "tools", "history", "label", "class", "weight", "train", "loss"};
+  const auto has_field = [&](const auto& form) { return std::ranges::find(form, field, &UsualColumn::field) != form.end(); };
+  return names.pairs ? is_text_pair_key(field)
+                     : field == names.text || std::ranges::find(kOthers, field) != std::end(kOthers) ||
+                           (field != "text" && std::ranges::any_of(usual_forms(), has_field));
+}
+
 Choice own_choice(const FieldNames& names) {
   Choice choice;
   for (const std::string& one : names.columns) {
@@ -89,6 +98,10 @@ Choice own_choice(const FieldNames& names) {
                         std::ranges::count(choice, column, &Choice::value_type::second) == 1;
     require_input(!field.empty() && !column.empty() && is_new, "data.columns (--columns) has \"", one,
                   "\", expected FIELD=COLUMN with other fields and columns than before, such as prompt=question,completion=answer");
+    require_input(is_known(field, names), "data.columns (--columns) has \"", one, "\", but \"", field, "\" is not a field of ",
+                  names.pairs ? "pairs of texts, expected anchor, positive or negative"
+                              : concat("texts or examples, expected a name such as prompt, completion or ", names.text,
+                                       is_text_pair_key(field) ? "; pairs of texts need --objective embedding" : ""));
   }
   return choice;
 }
@@ -107,9 +120,10 @@ TableFields table_fields(const std::vector<std::string>& columns, const FieldNam
     throw BadTable(message + (columns.size() > kShown ? " ..." : ""));
   };
   if (choice.empty()) {
+    const bool has_pairs = !names.pairs && !find_form(form_of_text_pairs().front(), columns).empty();
     refuse_columns("has no columns with the names of ", names.pairs ? "pairs" : "texts or examples",
                    ": name those of a question and its answer (data.columns), --columns ",
-                   names.pairs ? "anchor=COLUMN,positive=COLUMN" : "prompt=COLUMN,completion=COLUMN");
+                   names.pairs ? "anchor=COLUMN,positive=COLUMN" : "prompt=COLUMN,completion=COLUMN", has_pairs ? kHowToEmbed : "");
   }
   TableFields fields{.of_columns = is_own ? std::vector<std::string>(columns.size()) : columns};
   for (const auto& [field, column] : choice) {

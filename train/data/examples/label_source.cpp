@@ -38,7 +38,6 @@ class LabelSource : public ExampleSource<LabelCorpus> {
         seed_(reading.seed) {}
 
   SourceData tokens(const Tokenizer& tokenizer, const LoadingProgress&, std::vector<std::string>& notes) override {
-    constexpr index kEnough = 20;
     const index training = has_validation() ? std::ssize(corpus_.examples) : put_stratified_last(corpus_, config_.val_fraction, seed_);
     auto both = parts(training, [&](const LabelCorpus& corpus, index first, index count, const std::string& purpose) {
       return std::make_unique<LabelDataset>(corpus, first, count, tokenizer, classify_, config_, purpose);
@@ -46,10 +45,6 @@ class LabelSource : public ExampleSource<LabelCorpus> {
     // Collect the notes.
     add_notes(both, notes);
     note_on_rare(both.train->store(), classify_, notes);
-    if (const index count = both.validation->store().count(); 0 < count && count < kEnough) {
-      notes.push_back(concat("the validation part has only ", count, count == 1 ? " text" : " texts",
-                             ", so its accuracy is not reliable; give more texts"));
-    }
     return std::move(both).data();
   }
 

@@ -90,8 +90,18 @@ LabelCorpus read_labels(std::span<const std::string> paths, const DataConfig& da
   return corpus;
 }
 
+void check_columns(const DataConfig& data, const ClassifyConfig& classify) {
+  for (const std::string& one : data.columns) {
+    require_input(one.starts_with(data.text_field + '=') || one.starts_with(classify.field + '='), "data.columns (--columns) has ",
+                  in_quotes(one), ", expected only ", data.text_field, "=NAME and ", classify.field, "=NAME: nothing else is read");
+  }
+}
+
 void settle_labels(Config& config) {
   ClassifyConfig& classify = config.classify;
+  if (classify.is_on()) {
+    check_columns(config.data, classify);
+  }
   if (!classify.is_on() || !classify.labels.empty() || config.data.corpus.empty()) {
     return;
   }
@@ -107,7 +117,12 @@ void settle_labels(Config& config) {
                   "the label");
     classify.labels.push_back(label);
   }
-  classify.several |= std::ranges::any_of(corpus.examples, &LabeledText::is_list);
+  const auto list = std::ranges::find_if(corpus.examples, &LabeledText::is_list);
+  const bool has_list = list != corpus.examples.end();
+  require_input(!has_list || !classify.several.is_set() || classify.several, "classify.several is false, but ",
+                corpus.places[static_cast<std::size_t>(has_list ? list - corpus.examples.begin() : 0)],
+                " has a list of labels: leave classify.several out, or give each text one label");
+  classify.several = has_list || (classify.several.is_set() && classify.several);
   require_input(!classify.labels.empty(), "corpus: ", corpus.places.front(), ": no row has a label, expected some");
   config.model.classes = std::ssize(classify.labels);
 }

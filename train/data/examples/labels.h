@@ -27,8 +27,12 @@ std::string column_of(const std::string& field, const DataConfig& data);
 /// missing or blank, and for a label that is missing or not a name.
 LabelCorpus read_labels(std::span<const std::string> paths, const DataConfig& data, const ClassifyConfig& classify);
 
+/// Throws InputError for a name in data.columns that is not that of the text or the label, because no other is read.
+void check_columns(const DataConfig& data, const ClassifyConfig& classify);
+
 /// Sets the labels of a new run (ClassifyConfig) and model.classes from its texts, if it learns labels. A model that has labels keeps them.
-/// Throws InputError, which names a row, if all rows have one label, or if a label occurs once.
+/// Throws InputError, which names a row, if all rows have one label, if a label occurs once, or if a row has a list of labels although
+/// classify.several is set to false. Throws it also for check_columns().
 void settle_labels(Config& config);
 
 /// Moves the texts for validation to the end, and returns the number of the others. Each label has the same share in both parts, up to

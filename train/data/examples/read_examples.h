@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "autograd/base/error.h"
 #include "train/data/corpus/file_objects.h"
 #include "train/data/corpus/opened_source.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "train/data/corpus/text_pair_keys.h"
+#include "train/chat/text_pair_keys.h"
 #include "train/data/examples/read_examples.h"
 #include "train/system/json.h"
 #include "train/text/around_text.h"

@@ -50,6 +50,14 @@ struct ReadText {
   index place = 0;   // its place in its unit, from 0
 };
 
+/// Returns the bytes of a batch.
+inline std::size_t bytes_of(const RowLengths& lengths, index rows) {
+  const std::size_t of_position = 2 * sizeof(Token) + sizeof(float) + sizeof(std::int64_t) + (lengths.packed ? sizeof(std::int32_t) : 0);
+  return static_cast<std::size_t>(rows) *
+         (static_cast<std::size_t>(lengths.cols) * of_position + static_cast<std::size_t>(lengths.source_cols) * sizeof(Token) +
+          sizeof(std::int32_t) + static_cast<std::size_t>(lengths.texts) * sizeof(ReadText));
+}
+
 /// The input of one forward pass: B rows of T positions, row-major. The vectors are reused: filling a batch of the same shape again does
 /// not allocate.
 struct Batch {

@@ -1,9 +1,11 @@
 #include "train/data/tokens/place_of_split.h"
 
+#include <algorithm>
 #include <span>
 
 #include "train/text/hugging_face/symbols.h"
 #include "train/text/utf8.h"
+#include "train/text/word_tokenizer.h"
 
 namespace dikkat {
 namespace {
@@ -37,7 +39,7 @@ index last_between_symbols(const Tokenizer& tokenizer, std::string_view text, in
     return stable + last_border(tokenizer, text.substr(static_cast<std::size_t>(stable)), at - stable);
   }
   // A tokenizer from another program may know no such place. Its symbols have no white space either.
-  return stable > 0 ? stable : static_cast<index>(beginning_of(text, at).find_last_of(" \t\n") + 1);
+  return stable > 0 ? std::min(stable, at) : static_cast<index>(beginning_of(text, at).find_last_of(" \t\n") + 1);
 }
 
 }  // namespace
@@ -45,10 +47,13 @@ index last_between_symbols(const Tokenizer& tokenizer, std::string_view text, in
 index place_of_split(const Tokenizer& tokenizer, std::string_view text, index at) {
   constexpr index kNear = 16;  // a line that begins in the last sixteenth is near
   const index character = utf8::snap(text, at);
-  if (tokenizer.kind() != Symbols::kKind) {
+  if (tokenizer.kind() != Symbols::kKind && tokenizer.kind() != WordTokenizer::kKind) {
     return character;
   }
   const index place = last_between_symbols(tokenizer, text, character);
+  if (tokenizer.kind() == WordTokenizer::kKind) {  // prose has long lines, and a word ends at every space
+    return place;
+  }
   const auto line = static_cast<index>(beginning_of(text, place).rfind('\n') + 1);
   return line > 0 && place - line <= place / kNear && last_between_symbols(tokenizer, text, line) == line ? line : place;
 }

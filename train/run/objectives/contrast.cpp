@@ -126,10 +126,11 @@ PairLosses contrast(const PairTexts& texts, std::span<const float> pooled, doubl
   const index width = c.width;
   PairLosses result{.losses = std::vector<double>(pairs), .right = std::vector<char>(pairs)};
   // Compute the losses, and their derivatives with respect to the scores, (pairs, candidates).
-  std::vector<double> weights(pairs * candidates);
+  std::vector<double> weights(slopes.empty() ? 0 : pairs * candidates);
   parallel_for(std::ssize(c.anchors), Work::products(std::ssize(c.anchors), std::ssize(c.candidates), width), [&](index pair) {
     const auto i = static_cast<std::size_t>(pair);
-    double* const row = weights.data() + i * candidates;
+    std::vector<double> only_row(slopes.empty() ? candidates : 0);
+    double* const row = slopes.empty() ? only_row.data() : weights.data() + i * candidates;
     double highest = -std::numeric_limits<double>::infinity(), highest_other = highest, sum = 0;
     for (std::size_t j = 0; j < candidates; ++j) {
       row[j] = c.counts(i, j) ? dot(c.vector(c.anchors[i]), c.vector(c.candidates[j]), width) / temperature

@@ -162,6 +162,14 @@ void EmbeddingObjective::report(std::span<const double> sums, StepReport& report
 
 std::unique_ptr<Scorer> EmbeddingObjective::scorer() const { return std::make_unique<EmbeddingScorer>(model_, config_.embedding); }
 
+std::size_t EmbeddingObjective::comparison_bytes(const RowLengths& longest) const {
+  const index rows = config_.train.batch_size * config_.train.gradient_accumulation_steps;
+  const auto texts = static_cast<std::size_t>(rows * longest.texts), width = static_cast<std::size_t>(model_.config().n_embd);
+  const std::size_t pairs = std::min(static_cast<std::size_t>(config_.embedding.batch), texts / 2);
+  // Count the scores of each anchor with all other texts, the features and their derivatives, the vectors, and the step's batches.
+  return pairs * (texts - pairs) * sizeof(double) + texts * width * (2 * sizeof(float) + sizeof(double)) + bytes_of(longest, rows);
+}
+
 std::unique_ptr<Objective> EmbeddingObjective::twin() const { return std::make_unique<EmbeddingObjective>(model_, config_, state_); }
 
 }  // namespace dikkat

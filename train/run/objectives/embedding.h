@@ -29,6 +29,7 @@ class EmbeddingObjective : public Objective {
   std::string_view decided_by() const override { return kMeanReciprocalRank; }
   std::unique_ptr<Scorer> scorer() const override;
   std::unique_ptr<Objective> twin() const override;
+  std::size_t comparison_bytes(const RowLengths& longest) const override;
 
   /// The metric that decides which evaluation is better.
   static constexpr const char* kMeanReciprocalRank = "mrr";

@@ -72,6 +72,8 @@ class Objective {
   void reserve(Objective& twin);
   /// Freezes the tapes (Tape::freeze()). Call it after the largest batch.
   void freeze();
+  /// Returns the bytes with which a step compares all of its samples, if its rows are as long as these; 0 if it does not.
+  virtual std::size_t comparison_bytes(const RowLengths& /*longest*/) const { return 0; }
   /// Returns the highest number of bytes so far, without those of the pass's tape.
   std::size_t bytes();
 

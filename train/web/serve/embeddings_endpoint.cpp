@@ -46,7 +46,8 @@ EmbeddingsRequest read_embeddings_request(std::string_view body, const std::vect
   json object = parse_body(body);
   const PartsFreer object_freer(object);
   const JsonFields fields = fields_of(object);
-  const ServedModel& model = model_named(models, read_model(fields, names_of(models)));
+  const std::string wanted = read_model(fields, names_of(models));
+  const ServedModel& model = model_named(models, wanted);
   if (!model.vectors) {
     throw ApiError(400, concat("the model ", model.name, " has no vectors of texts here"), "model", "embeddings_not_supported");
   }

@@ -7,7 +7,7 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/throws.h"
-#include "tests/train/run/tiny_run.h"
+#include "tests/train/run/objectives/objective_runs.h"
 #include "train/model/classifier.h"
 #include "train/model/trained_model.h"
 #include "train/run/verify_resume.h"
@@ -16,16 +16,14 @@
 namespace dikkat {
 namespace {
 
-struct LabelRecorder : TrainingEvents {
-  void stepped(const StepReport& r) override { steps.push_back(r); }
-  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
-  std::vector<StepReport> steps;
-  std::vector<EvaluationReport> evaluations;
-};
-
-class LabelRuns : public ::testing::Test {
+class LabelRuns : public ObjectiveRuns {
  protected:
-  LabelRuns() {
+  LabelRuns()
+      : ObjectiveRuns([](Config& c) {
+          c.model.block_size = 48;
+          c.model.tie_embeddings = false;
+          c.tokenizer.kind = "byte";
+        }) {
     // The last word decides: it has the word lamp, ships, both or none of them.
     const std::vector<std::string> words = {"the", "turns", "and", "go", "by"}, ends = {"lamp", "ships", "lampships", "night"};
     const RandomStream stream(7, "labels", 0);
@@ -45,45 +43,15 @@ class LabelRuns : public ::testing::Test {
     }
     write_file(folder / "mails.csv", table);
     write_file(folder / "mails.jsonl", lists);
-    write_file(folder / "text.txt", tiny_text());
-    Config base = tiny_config(folder / "text.txt");
-    base.model.block_size = 48;
-    base.model.tie_embeddings = false;
-    base.data.window = {};
-    base.tokenizer.kind = "byte";
-    base.train.max_steps = 2;
-    resolve(base);
-    TrainingEvents nobody;
-    Trainer::start(base, folder / "base").run(nobody, never);
   }
 
   Config config(const char* corpus, index rank) const {
-    Config c = tiny_config(folder / corpus);
-    c.model.block_size = 48;
-    c.model.tie_embeddings = false;
-    c.tokenizer.kind = "byte";
-    c.data.window = {};
+    Config c = from_base(corpus, rank);
     c.data.val_fraction = 0.25;
-    c.train.init_from = (folder / "base").string();
     c.classify.field = "label";
-    c.lora.rank = rank;
-    c.optim.learning_rate = 1e-2;
-    c.optim.warmup_steps = 0;
-    c.train.batch_size = 2;
-    c.train.gradient_accumulation_steps = 2;
-    c.train.max_steps = 12;
-    c.train.eval_interval = 6;
-    c.train.eval_tokens = 0;
     resolve(c);
     return c;
   }
-  LabelRecorder train(const Config& c, const std::string& run) const {
-    LabelRecorder events;
-    Trainer::start(c, folder / run).run(events, never);
-    return events;
-  }
-
-  TemporaryFolder folder;
 };
 
 TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
@@ -94,7 +62,7 @@ TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
       c.train.max_steps = 90;
       c.train.eval_interval = 30;
       const std::string run = concat("run", rank, corpus);
-      const LabelRecorder events = train(c, run);
+      const RunRecorder events = train(c, run);
       const EvaluationReport &first = events.evaluations.front(), &last = events.evaluations.back();
       EXPECT_EQ(last.decided_by, "macro_f1");
       EXPECT_GT(value_of(last.metrics, "macro_f1"), 0.85);
@@ -119,7 +87,7 @@ TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
 TEST_F(LabelRuns, BeginAtTheLossOfAnEvenGuess) {
   Config c = config("mails.csv", 0);
   c.train.max_steps = 1;
-  const LabelRecorder events = train(c, "first");
+  const RunRecorder events = train(c, "first");
   EXPECT_NEAR(events.steps.front().loss, std::log(2), 0.05);
   EXPECT_NEAR(events.evaluations.front().val_loss, std::log(2), 0.05);
   // With balanced weights the mean weight is 1, so an even guess has the same loss.
@@ -143,8 +111,8 @@ TEST_F(LabelRuns, ResumeWithTheSameBitsOnAnyNumberOfThreads) {
 TEST_F(LabelRuns, ContinueAfterAStop) {
   for (const index rank : {0, 3}) {
     const Config c = config("mails.csv", rank);
-    const LabelRecorder whole = train(c, concat("whole", rank));
-    LabelRecorder parts;
+    const RunRecorder whole = train(c, concat("whole", rank));
+    RunRecorder parts;
     Trainer::start(c, folder / concat("parts", rank)).run(parts, after(6));
     const std::size_t done = parts.steps.size();
     EXPECT_TRUE(0 < done && done < 12) << done;
@@ -169,13 +137,13 @@ TEST_F(LabelRuns, FindTheirBaseAmongItsCheckpoints) {
 }
 
 TEST_F(LabelRuns, ContinueWithTheLabelsOfAClassifier) {
-  const LabelRecorder first = train(config("mails.csv", 0), "first");
+  const RunRecorder first = train(config("mails.csv", 0), "first");
   Config c = config("mails.csv", 0);
   c.train.init_from = (folder / "first").string();
   c.classify.labels = {"ham", "spam"};
   c.model.classes = 2;
   c.train.max_steps = 1;
-  const LabelRecorder second = train(c, "second");
+  const RunRecorder second = train(c, "second");
   const auto best = std::find_if(first.evaluations.rbegin(), first.evaluations.rend(), [](const EvaluationReport& r) { return r.best; });
   ASSERT_NE(best, first.evaluations.rend());
   EXPECT_EQ(second.evaluations.front().val_loss, best->val_loss) << "the head of the best checkpoint is kept";

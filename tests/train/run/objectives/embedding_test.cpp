@@ -13,7 +13,7 @@
 #include "autograd/ops/loss.h"
 #include "autograd/ops/matmul.h"
 #include "tests/support/throws.h"
-#include "tests/train/run/tiny_run.h"
+#include "tests/train/run/objectives/objective_runs.h"
 #include "train/data/examples/text_pair_dataset.h"
 #include "train/model/pooling.h"
 #include "train/run/verify_resume.h"
@@ -24,13 +24,6 @@ namespace dikkat {
 namespace {
 
 using testing::names;
-
-struct EmbeddingRecorder : TrainingEvents {
-  void stepped(const StepReport& r) override { steps.push_back(r); }
-  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
-  std::vector<StepReport> steps;
-  std::vector<EvaluationReport> evaluations;
-};
 
 /// Pairs of two words, and the numbers that they stand for.
 std::string riddles(index count) {
@@ -48,50 +41,29 @@ std::string riddles(index count) {
   return lines;
 }
 
-class Embeddings : public ::testing::Test {
+class Embeddings : public ObjectiveRuns {
  protected:
-  Embeddings() {
-    write_file(folder / "text.txt", tiny_text());
+  Embeddings()
+      : ObjectiveRuns([](Config& c) {
+          c.model.block_size = 48;
+          c.tokenizer.kind = "byte";
+        }) {
     write_file(folder / "pairs.jsonl", riddles(96));
-    Config base = tiny_config(folder / "text.txt");
-    base.model.block_size = 48;
-    base.data.window = {};
-    base.tokenizer.kind = "byte";
-    base.train.max_steps = 2;
-    resolve(base);
-    TrainingEvents nobody;
-    Trainer::start(base, folder / "base").run(nobody, never);
   }
 
   Config config(index rank = 0, const char* corpus = "pairs.jsonl") const {
-    Config c = tiny_config(folder / corpus);
-    c.model.block_size = 48;
-    c.tokenizer.kind = "byte";
-    c.data.window = {};
-    c.train.init_from = (folder / "base").string();
+    Config c = from_base(corpus, rank);
     c.embedding = {.batch = 24, .temperature = 0.1};
-    c.lora.rank = rank;
     c.lora.dropout = 0.3;
-    c.optim.learning_rate = 1e-2;
-    c.optim.warmup_steps = 0;
-    c.train.batch_size = 2;
     c.train.gradient_accumulation_steps = 3;
     c.train.max_steps = 10;
     c.train.eval_interval = 5;
-    c.train.eval_tokens = 0;
     resolve(c);
     return c;
-  }
-  EmbeddingRecorder train(const Config& c, const std::string& run) const {
-    EmbeddingRecorder events;
-    Trainer::start(c, folder / run).run(events, never);
-    return events;
   }
   std::string refusal(const Config& c) const {
     return input_error_of([&] { Trainer::plan(c); });
   }
-
-  TemporaryFolder folder;
 };
 
 /// A step of some micro-batches of a dataset.
@@ -200,7 +172,7 @@ TEST_F(Embeddings, AreLearned) {
     c.data.val_fraction = 0.3;
     c.train.max_steps = 24;
     c.train.eval_interval = 12;
-    const EmbeddingRecorder events = train(c, concat("learned", rank));
+    const RunRecorder events = train(c, concat("learned", rank));
     const EvaluationReport &first = events.evaluations.front(), &last = events.evaluations.back();
     EXPECT_EQ(last.decided_by, "mrr");
     EXPECT_GT(value_of(last.metrics, "mrr"), value_of(first.metrics, "mrr") + 0.1) << rank;
@@ -236,6 +208,24 @@ TEST_F(Embeddings, AStepDoesNotDependOnItsPasses) {
   EXPECT_NEAR(one.loss, six.loss, 1e-5 * one.loss);
   EXPECT_NEAR(one.gradient_norm, three.gradient_norm, 1e-3 * one.gradient_norm);
   EXPECT_EQ(value_of(one.metrics, "pairs"), value_of(six.metrics, "pairs"));
+}
+
+TEST_F(Embeddings, ArePlannedWithTheComparisonOfAllPairs) {
+  const auto with_rows = [&](index rows) {
+    Config c = config();
+    c.train.gradient_accumulation_steps = rows / 2;
+    c.embedding.batch = 6 * rows;
+    return c;
+  };
+  const auto compared = [&](index rows) { return static_cast<double>(Trainer::plan(with_rows(rows)).memory_plan().comparison); };
+  // A third of the pairs have a negative. A large step reads them several times.
+  EXPECT_GE(compared(4), 24 * 24 * 8);
+  EXPECT_GE(compared(224), 1344.0 * 1344 * 8);
+  EXPECT_LE(compared(224), 3 * 1344.0 * 1344 * 8);
+  Config large = with_rows(174'000);
+  EXPECT_TRUE(names(refusal(large), {"embedding.batch"}));
+  large.train.sample_prompts = {"the"};
+  EXPECT_TRUE(names(input_error_of([&] { validate(large); }), {"embedding.batch", "train.sample_prompts"}));
 }
 
 TEST_F(Embeddings, RefuseWhatTheyCannotLearn) {

@@ -22,7 +22,7 @@ void add(JudgedLabels& judged, std::size_t has, std::size_t got) {
 }
 
 TEST(LabelMetrics, CountsRightAndWrongLabels) {
-  const ClassifyConfig classify{.field = "label", .labels = {"a", "b", "c"}};
+  const ClassifyConfig classify{.field = "label", .labels = {"a", "b", "c"}, .several = false};
   JudgedLabels judged;
   for (const auto& [has, got] : {std::pair(0, 0), {0, 0}, {0, 1}, {1, 1}, {1, 0}, {1, 1}, {1, 1}, {0, 0}}) {
     add(judged, static_cast<std::size_t>(has), static_cast<std::size_t>(got));

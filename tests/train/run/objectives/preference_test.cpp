@@ -6,7 +6,7 @@
 
 #include "autograd/base/parallel.h"
 #include "tests/support/throws.h"
-#include "tests/train/run/tiny_run.h"
+#include "tests/train/run/objectives/objective_runs.h"
 #include "train/checkpoint/checkpoint_list.h"
 #include "train/config/resolve.h"
 #include "train/run/objectives/reference.h"
@@ -18,17 +18,14 @@ namespace {
 
 using testing::names;
 
-struct PreferenceRecorder : TrainingEvents {
-  void stepped(const StepReport& r) override { steps.push_back(r); }
-  void evaluated(const EvaluationReport& r) override { evaluations.push_back(r); }
-  std::vector<StepReport> steps;
-  std::vector<EvaluationReport> evaluations;
-};
-
-class Preferences : public ::testing::Test {
+class Preferences : public ObjectiveRuns {
  protected:
-  Preferences() {
-    write_file(folder / "text.txt", tiny_text());
+  Preferences()
+      : ObjectiveRuns([](Config& c) {
+          c.model.block_size = 64;
+          c.tokenizer.kind = "bpe";
+          c.tokenizer.vocab_size = 300;
+        }) {
     const std::vector<std::string> words = {"the", "lamp", "turns", "and", "ships", "go", "by", "night"};
     const RandomStream stream(7, "preferences", 0);
     std::string pairs, judged;
@@ -47,44 +44,16 @@ class Preferences : public ::testing::Test {
     }
     write_file(folder / "pairs.jsonl", pairs);
     write_file(folder / "judged.jsonl", judged);
-    Config base = tiny_config(folder / "text.txt");
-    base.model.block_size = 64;
-    base.data.window = {};
-    base.tokenizer.kind = "bpe";
-    base.tokenizer.vocab_size = 300;
-    base.train.max_steps = 2;
-    resolve(base);
-    TrainingEvents nobody;
-    Trainer::start(base, folder / "base").run(nobody, never);
   }
 
   Config config(PreferenceMethod method, index rank, const char* corpus = "pairs.jsonl") const {
-    Config c = tiny_config(folder / corpus);
-    c.model.block_size = 64;
-    c.tokenizer.kind = "bpe";
-    c.tokenizer.vocab_size = 300;
-    c.data.window = {};
-    c.train.init_from = (folder / "base").string();
+    Config c = from_base(corpus, rank);
     c.preference.method = method;
-    c.lora.rank = rank;
     c.lora.dropout = 0.3;
     c.optim.learning_rate = rank > 0 ? 1e-2 : 2e-3;
-    c.optim.warmup_steps = 0;
-    c.train.batch_size = 2;
-    c.train.gradient_accumulation_steps = 2;
-    c.train.max_steps = 12;
-    c.train.eval_interval = 6;
-    c.train.eval_tokens = 0;
     resolve(c);
     return c;
   }
-  PreferenceRecorder train(const Config& c, const char* run) const {
-    PreferenceRecorder events;
-    Trainer::start(c, folder / run).run(events, never);
-    return events;
-  }
-
-  TemporaryFolder folder;
 };
 
 TEST_F(Preferences, BeginAtLnTwoWithoutMargins) {
@@ -94,7 +63,7 @@ TEST_F(Preferences, BeginAtLnTwoWithoutMargins) {
       c.train.precision = precision;
       c.train.emulate_bf16 = true;
       c.train.max_steps = 1;
-      const PreferenceRecorder events = train(c, concat("first", rank, name_of(precision)).c_str());
+      const RunRecorder events = train(c, concat("first", rank, name_of(precision)).c_str());
       ASSERT_EQ(events.steps.size(), 1U);
       const StepReport& first = events.steps.front();
       EXPECT_NEAR(first.loss, std::numbers::ln2, 1e-14);
@@ -117,7 +86,7 @@ TEST_F(Preferences, AreLearnedByEveryMethod) {
       Config c = config(method, rank, method == PreferenceMethod::kto ? "judged.jsonl" : "pairs.jsonl");
       c.preference.sft_share = 0.1;
       c.train.max_steps = 30;
-      const PreferenceRecorder events = train(c, concat(name_of(method), rank).c_str());
+      const RunRecorder events = train(c, concat(name_of(method), rank).c_str());
       const EvaluationReport& last = events.evaluations.back();
       EXPECT_GT(value_of(last.metrics, "rewards_margin"), value_of(events.evaluations.front().metrics, "rewards_margin"));
       EXPECT_GE(value_of(last.metrics, "rewards_accuracy"), method == PreferenceMethod::kto ? 0.5 : 0.75);
@@ -146,7 +115,7 @@ TEST_F(Preferences, OfKtoDependOnThePrompt) {
   c.train.batch_size = 4;
   c.train.max_steps = 150;
   c.train.eval_interval = 150;
-  const PreferenceRecorder events = train(c, "asked");
+  const RunRecorder events = train(c, "asked");
   const Metrics& last = events.evaluations.back().metrics;
   EXPECT_GT(value_of(last, "rewards_accuracy"), 0.95);
   EXPECT_GT(value_of(last, "rewards_margin"), 0.5);
