@@ -91,6 +91,7 @@ constexpr char kLacks[] = "which this processor or its system lacks";  // a syst
 
 constexpr int kUnknown = -1;
 int amx = kUnknown;  // whether kernels use AMX; threads may ask at the same time
+int widens = kUnknown;
 void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? 1 : 0, __ATOMIC_RELAXED); }
 
 const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
@@ -139,5 +140,29 @@ bool uses_amx() noexcept {
   }
   return use == 1;
 }
+
+bool has_fast_vdpbf16ps() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
+
+bool widens_bf16() noexcept {
+  const int known = __atomic_load_n(&widens, __ATOMIC_RELAXED);
+  if (known != kUnknown) {
+    return known == 1;
+  }
+  const char* wanted = std::getenv("DIKKAT_BF16");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  const bool is_widen = wanted != nullptr && std::strcmp(wanted, "widen") == 0;
+  const bool is_dot = wanted != nullptr && std::strcmp(wanted, "dot") == 0;
+  const bool chosen = is_widen || (!is_dot && !has_fast_vdpbf16ps());
+  set_widens_bf16(chosen);
+  return chosen;
+}
+
+void set_widens_bf16(bool is_wide) noexcept { __atomic_store_n(&widens, is_wide ? 1 : 0, __ATOMIC_RELAXED); }
 
 }  // namespace dikkat

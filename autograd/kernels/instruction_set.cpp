@@ -51,6 +51,14 @@ bool has_amx_products() noexcept {
 #endif
 }
 
+bool widens_bf16_products() noexcept {
+#if defined(__AVX512BF16__)
+  return !uses_amx() && widens_bf16();
+#else
+  return !has_bf16_products();
+#endif
+}
+
 bool has_bfmmla_products() noexcept {
 #if defined(DIKKAT_BFMMLA)
   return true;

@@ -16,7 +16,10 @@ bool has_bf16_products() noexcept;
 /// Returns whether they do so by AMX (gemm_amx.h), whose sums have another order than those of vectors.
 bool has_amx_products() noexcept;
 
-/// Returns whether they do so by arm64's bfmmla, which rounds to odd (tests/kernels/reference/gemm.h).
+/// Returns whether they multiply bf16 as f32, in the order of vdpbf16ps and with its bits: they lack the instruction, or it is slow here.
+bool widens_bf16_products() noexcept;
+
+/// Returns whether they multiply bf16 by arm64's bfmmla, which rounds to odd (tests/kernels/reference/gemm.h).
 bool has_bfmmla_products() noexcept;
 
 }  // namespace dikkat::kernels

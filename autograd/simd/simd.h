@@ -108,20 +108,28 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
+typedef std::uint16_t HalfWords __attribute__((vector_size(kBytes / 2)));
+/// Returns bf16 as f32.
+inline Vec<float> widened_bf16(HalfWords halves) {
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)  // gcc 12 converts halves of the vector
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, _mm512_maskz_cvtepu16_epi32(0xFFFF, reinterpret_cast<__m256i>(halves)), 16));
+#else
+  return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
+#endif
+}
+
 /// Loads, or stores, numbers that are bf16 in memory: they are rounded when they are stored. Lanes past the end are loaded as `rest`,
 /// rounded.
 inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float rest = 0) {
-  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
-  Halves halves = to_bf16(rest).bits - Halves{};
+  HalfWords halves = to_bf16(rest).bits - HalfWords{};
   std::memcpy(&halves, from, static_cast<std::size_t>(count) * sizeof(bf16));
-  return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
+  return widened_bf16(halves);
 }
 inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   const auto rounded = _mm512_cvtneps_pbh(v);
 #else
-  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
-  const auto rounded = __builtin_convertvector(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) >> 16, Halves);
+  const auto rounded = __builtin_convertvector(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) >> 16, HalfWords);
 #endif
   std::memcpy(to, &rounded, static_cast<std::size_t>(count) * sizeof(bf16));
 }
@@ -451,16 +459,37 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #endif
 }
 
-/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
-/// are taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
-inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
+/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
+/// are taken as zero. Two fused multiply-adds have the same bits while denormals are flushed (base/denormals.h).
+inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
-#else
-  const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };
-  const auto lower = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word << 16); };
-  return fused_multiply_add(lower(a), lower(b), fused_multiply_add(upper(a), upper(b), c));
+}
 #endif
+
+/// Returns each lane rounded to bf16, as f32.
+inline Vec<float> rounded_as_bf16(Vec<float> v) {
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
+  return widened_bf16(reinterpret_cast<HalfWords>(_mm512_cvtneps_pbh(v)));
+#else
+  return reinterpret_cast<Vec<float>>(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) & 0xFFFF'0000U);
+#endif
+}
+
+/// Stores the first half of the lanes, and the second half.
+template <class T>
+inline void store_halves(T* first, T* second, Vec<T> v) {
+  using Indices = std::make_index_sequence<static_cast<std::size_t>(kLanes<T> / 2)>;
+  const auto lower = detail::half<0>(v, Indices{}), upper = detail::half<1>(v, Indices{});
+  std::memcpy(first, &lower, sizeof lower);
+  std::memcpy(second, &upper, sizeof upper);
+}
+
+/// Returns v with lanes 0 and 1 swapped, 2 and 3, and so on.
+inline Vec<float> swapped_pairs(Vec<float> v) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return __builtin_shufflevector(v, v, static_cast<int>(i ^ 1)...);
+  }(std::make_index_sequence<static_cast<std::size_t>(kLanes<float>)>{});
 }
 
 /// Calls f(at, lanes) for the vectors that cover elements begin to end; lanes is Whole for all but a ragged last one.

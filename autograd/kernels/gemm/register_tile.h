@@ -27,9 +27,11 @@ constexpr index kCols = kVectors * kLanes<float>;  // columns of a tile, and of 
 constexpr index kTileSize = kRows * kCols;
 
 inline Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
+#if defined(__AVX512BF16__)
 inline Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) {
   return simd::multiply_add_words(simd::broadcast(a), b, c);
 }
+#endif
 
 // The arrays below stay in registers, since all their indices are constants.
 #define DIKKAT_INLINE __attribute__((always_inline))
