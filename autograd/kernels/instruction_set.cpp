@@ -35,13 +35,7 @@ bool has_bf16_products() noexcept {
 #endif
 }
 
-bool fuses_multiply_adds() noexcept {
-#if defined(__SSE2__) && !defined(__FMA__)
-  return false;
-#else
-  return true;
-#endif
-}
+bool fuses_multiply_adds() noexcept { return simd::kFusesMultiplyAdds; }
 
 bool has_amx_products() noexcept {
 #if defined(__AVX512BF16__)

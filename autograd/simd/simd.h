@@ -42,6 +42,12 @@ inline constexpr int kRegisters = 32;
 #else
 inline constexpr int kRegisters = 16;
 #endif
+/// Whether a multiply-add is rounded once. Without such an instruction it is rounded twice.
+#if defined(__SSE2__) && !defined(__FMA__)
+inline constexpr bool kFusesMultiplyAdds = false;
+#else
+inline constexpr bool kFusesMultiplyAdds = true;
+#endif
 
 template <class T>
 struct VecOf;

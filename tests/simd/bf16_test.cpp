@@ -140,8 +140,9 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
       float expected[kVector];
       for (int lane = 0; lane < kVector; ++lane) {
         namespace r = kernels::reference;
-        expected[lane] =
-            r::multiply_add(pairs_a[lane][0], pairs_b[lane][0], r::multiply_add(pairs_a[lane][1], pairs_b[lane][1], sums[lane]));
+        expected[lane] = r::multiply_add(pairs_a[lane][0], pairs_b[lane][0],
+                                         r::multiply_add(pairs_a[lane][1], pairs_b[lane][1], sums[lane], simd::kFusesMultiplyAdds),
+                                         simd::kFusesMultiplyAdds);
       }
       for (const auto& multiply : kMultiplyAdds) {
         float found[kVector];

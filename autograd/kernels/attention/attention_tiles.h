@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/rotation.h"
 #include "autograd/kernels/elementwise.h"
@@ -204,21 +205,22 @@ template <class T>
 class BlockIntervals {
  public:
   explicit BlockIntervals(const AttentionShape& s)
-      : blocks_(ceil_div(s.queries, kBlock)), batch_stride_(s.key_begin == nullptr && s.key_end == nullptr ? 0 : blocks_) {
-    const index batches = batch_stride_ == 0 ? std::min<index>(s.batch, 1) : s.batch;
-    intervals_.reserve(static_cast<std::size_t>(batches * blocks_));
-    for (index b = 0; b < batches; ++b) {
+      : blocks_(ceil_div(s.queries, kBlock)),
+        batch_stride_(s.key_begin == nullptr && s.key_end == nullptr ? 0 : blocks_),
+        intervals_((batch_stride_ == 0 ? 1 : s.batch) * blocks_) {
+    for (index b = 0; b < (batch_stride_ == 0 ? std::min<index>(s.batch, 1) : s.batch); ++b) {
       for (index query = 0; query < s.queries; query += kBlock) {
-        intervals_.emplace_back(s, b, query, std::min(kBlock, s.queries - query));
+        new (intervals_ + b * blocks_ + query / kBlock) Intervals<T>(s, b, query, std::min(kBlock, s.queries - query));
       }
     }
   }
-  const Intervals<T>& at(index b, index block) const { return intervals_[static_cast<std::size_t>(b * batch_stride_ + block)]; }
+  const Intervals<T>& at(index b, index block) const { return intervals_[b * batch_stride_ + block]; }
 
  private:
   index blocks_, batch_stride_;
-  std::vector<Intervals<T>> intervals_;
+  Scratch<Intervals<T>> intervals_;  // which have no destructor
 };
+static_assert(std::is_trivially_destructible_v<Intervals<float>>);
 
 /// A rectangle of a tile, relative to the tile's first key and query.
 struct Part {

@@ -36,11 +36,11 @@ inline float multiply_add(float a, float b, float c) { return fuses_multiply_add
 
 /// c + a b of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a denormal result. Without fusing, denormal and
 /// infinite products differ; all others are exact.
-inline float multiply_add(bf16 a, bf16 b, float c) {
+inline float multiply_add(bf16 a, bf16 b, float c, bool fuses = fuses_multiply_adds()) {
   constexpr float kLeast = 0x1p-126F;
   const auto flushed = [](float x) { return std::abs(x) < kLeast ? std::copysign(0.0F, x) : x; };
   const float x = flushed(to_float(a)), y = flushed(to_float(b));
-  if (!fuses_multiply_adds()) {
+  if (!fuses) {
     return flushed(flushed(x * y) + flushed(c));
   }
   const float sum = std::fma(x, y, flushed(c));
