@@ -3,8 +3,8 @@
 namespace dikkat::kernels {
 
 /// Returns the instruction set of the kernels that run here: "AVX2", "AVX-512", "AVX-512 with bf16", "AMX" (the same, but for products of
-/// bf16), "SSE4.2" (also for processors with AVX only), "AVX with FMA" (a native build for one without AVX2), "NEON", "NEON with dot products",
-/// "NEON with bf16", or "baseline" if compilers translate the vectors for some other processor.
+/// bf16), "SSE4.2" (also for processors with AVX only), "AVX with FMA" (a native build for one without AVX2), "NEON", "NEON with dot
+/// products", "NEON with bf16", or "baseline" if compilers translate the vectors for some other processor.
 const char* instruction_set() noexcept;
 
 /// Returns whether kernels multiply and add with one rounding. Those that round twice have bits of their own.

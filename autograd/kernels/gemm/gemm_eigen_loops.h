@@ -17,8 +17,8 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <class T>
 using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// Makes the order of Eigen's sums the same everywhere: it depends on the blocking, and so on the cache sizes. It is no static variable of the
-/// namespace, because that would run code of this instruction set at the start of the program, on any processor.
+/// Makes the order of Eigen's sums the same everywhere: it depends on the blocking, and so on the cache sizes. It is no static variable of
+/// the namespace, because that would run code of this instruction set at the start of the program, on any processor.
 inline void set_cache_sizes() {
   [[maybe_unused]] static const bool is_set = [] {
     Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
