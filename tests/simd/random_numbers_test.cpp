@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/simd/simd.h"
+
 namespace dikkat {
 namespace {
 
@@ -85,8 +87,10 @@ Pair plain_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
   return {static_cast<double>(radius * cosines[quarter % 4]), static_cast<double>(radius * sines[quarter % 4])};
 }
 
-#if defined(__FMA__) || defined(__aarch64__)
 TEST(RandomNumbers, NormalOnesAreOneChainOfFusedOperations) {
+  if (!simd::kFusesMultiplyAdds) {
+    return;  // such processors round twice
+  }
   const RandomStream stream(3, "chain", 0);
   for (const index first : {index{0}, index{1} << 40}) {
     constexpr index kCount = 100'000;
@@ -102,7 +106,6 @@ TEST(RandomNumbers, NormalOnesAreOneChainOfFusedOperations) {
     }
   }
 }
-#endif
 
 TEST(RandomNumbers, NormalOnesAreThoseOfTheCLibrary) {
   const RandomStream stream(4, "library", 0);
