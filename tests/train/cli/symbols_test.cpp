@@ -37,11 +37,11 @@ TEST(Symbols, AreTrainedOnSampledAndExported) {
   EXPECT_EQ(inspected["vocab_size"], 8);
   expect_refused(here, {"tokenizer", "make", "--symbols", "moves.txt", "--out", "chess"}, {"chess"});
 
-  const Outcome trained = here.run(train_on_games("run", {"tokenizer.path=chess", "train.max_steps=40", "optim.learning_rate=0.02"}));
+  const Outcome trained = here.run(train_on_games("run", {"tokenizer.path=chess", "train.max_steps=100", "optim.learning_rate=0.02"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   const Json sample = json_of(here.run({"sample", "run", "--prompt", "e4 e5", "--max-new-tokens", "2", "--temperature", "0", "--json"}));
   EXPECT_EQ(sample["samples"][0]["text"], " Nf3 Nc6");
-  EXPECT_EQ(here.run({"resume", "run", "--set", "train.max_steps=44"}).code, 0);
+  EXPECT_EQ(here.run({"resume", "run", "--set", "train.max_steps=104"}).code, 0);
   EXPECT_EQ(here.run(train_on_games("tuned", {"train.init_from=run"})).code, 0);
   EXPECT_TRUE(json_of(here.run({"eval", "run", "--json"}))["bits_per_byte"].is_null());
 

@@ -20,11 +20,12 @@ struct StreamedModel {
   ParameterStore store;
   Gpt gpt;
 
-  explicit StreamedModel(const TransformerConfig& config, std::uint64_t seed = 4) : gpt(Scope(store), config) {
+  /// Draws weights, and scales them so that the most likely tokens change from place to place.
+  explicit StreamedModel(const TransformerConfig& config, std::uint64_t seed = 4, float scale = 8) : gpt(Scope(store), config) {
     store.allocate(seed);
     for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
-        static_cast<float*>(entry->record.data)[i] *= 8;
+        static_cast<float*>(entry->record.data)[i] *= scale;
       }
     }
   }

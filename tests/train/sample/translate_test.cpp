@@ -20,15 +20,30 @@ struct Translate : ::testing::Test {
   Translate()
       : tokenizer(tokenizer_from_json(kWords)),
         model(Scope(store), {.n_layer = 1, .n_encoder_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 6, .vocab_size = 10}) {
-    store.allocate(11);
-    for (ParameterStore::Entry* entry : store.entries()) {  // preferences that differ from source to source
+    for (const char* text : {"a b", "c", "d d a b", "b c d", "a", "d c b a"}) {
+      sources.push_back(encode_source(*tokenizer, text, 6));
+    }
+    store.allocate(1);
+    for (std::uint64_t seed = 1; seed < 100 && !has_answers_of_several_lengths(); ++seed) {
+      draw_weights(seed);
+    }
+  }
+
+  /// Draws weights with preferences that differ from source to source.
+  void draw_weights(std::uint64_t seed) {
+    store.initialize(seed);
+    for (ParameterStore::Entry* entry : store.entries()) {
       for (index i = 0; i < entry->size(); ++i) {
         static_cast<float*>(entry->record.data)[i] *= 2.5F;
       }
     }
-    for (const char* text : {"a b", "c", "d d a b", "b c d", "a", "d c b a"}) {
-      sources.push_back(encode_source(*tokenizer, text, 6));
+  }
+  bool has_answers_of_several_lengths() const {
+    std::set<std::size_t> lengths;
+    for (const Translation& answer : translate(model, *tokenizer, sources, {})) {
+      lengths.insert(answer.tokens.size());
     }
+    return lengths.size() > 1;
   }
 
   /// The log-probability of a target with its end token, by the model itself; without the end token for a target at the limit.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -130,7 +131,7 @@ TEST(JobRunner, TakesMoreChoicesThanStreams) {
   const std::vector<std::string> texts = texts_of(*many);
   EXPECT_EQ(many->generated(), 80);
   EXPECT_EQ(texts_of(*one)[0], texts[0]);
-  EXPECT_NE(texts[7], texts[0]);
+  EXPECT_GT(std::set(texts.begin(), texts.end()).size(), 1U);
 }
 
 TEST(JobRunner, AJobWithManyChoicesLetsOthersBegin) {
