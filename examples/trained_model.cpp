@@ -45,7 +45,7 @@ void train_small_model(const std::filesystem::path& folder) {
     warmup_steps = 10
     [train]
     batch_size = 8
-    max_steps = 150
+    max_steps = 300
   )",
                                "small model");
   config.data.corpus = {folder / "text.txt"};

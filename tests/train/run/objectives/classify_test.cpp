@@ -24,8 +24,8 @@ class LabelRuns : public ObjectiveRuns {
           c.model.tie_embeddings = false;
           c.tokenizer.kind = "byte";
         }) {
-    // The last word decides: it has the word lamp, ships, both or none of them.
-    const std::vector<std::string> words = {"the", "turns", "and", "go", "by"}, ends = {"lamp", "ships", "lampships", "night"};
+    // The last word decides: lamp is spam, ships are ships, both are both, and night is neither.
+    const std::vector<std::string> words = {"the", "turns", "and", "go", "by"}, ends = {"lamp", "ships", "both", "night"};
     const RandomStream stream(7, "labels", 0);
     std::string table = "text,label\n", lists;
     index at = 0;
@@ -73,7 +73,7 @@ TEST_F(LabelRuns, LearnAndKeepTheBestByF1) {
       // The run's model gives these labels to other texts.
       const TrainedModel trained = load_trained_model((folder / run).string(), {.choice = CheckpointChoice::best});
       const Classifier classifier(trained);
-      const std::vector<std::string> texts = {"the turns lamp", "and by night", "go the lampships"};
+      const std::vector<std::string> texts = {"the turns lamp", "and by night", "go the both"};
       const auto answers = classifier(texts);
       const std::size_t spam = 1;
       EXPECT_GT(answers[0].probabilities[spam], 0.5);

@@ -170,8 +170,9 @@ TEST_F(Embeddings, AreLearned) {
   for (const index rank : {0, 2}) {
     Config c = config(rank);
     c.data.val_fraction = 0.3;
-    c.train.max_steps = 24;
-    c.train.eval_interval = 12;
+    c.lora.dropout = 0;
+    c.train.max_steps = 72;
+    c.train.eval_interval = 36;
     const RunRecorder events = train(c, concat("learned", rank));
     const EvaluationReport &first = events.evaluations.front(), &last = events.evaluations.back();
     EXPECT_EQ(last.decided_by, "mrr");

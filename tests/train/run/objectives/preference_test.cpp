@@ -85,7 +85,9 @@ TEST_F(Preferences, AreLearnedByEveryMethod) {
       SCOPED_TRACE(concat(name_of(method), rank));
       Config c = config(method, rank, method == PreferenceMethod::kto ? "judged.jsonl" : "pairs.jsonl");
       c.preference.sft_share = 0.1;
-      c.train.max_steps = 30;
+      c.lora.dropout = 0;
+      c.data.val_fraction = 0.3;
+      c.train.max_steps = 60;
       const RunRecorder events = train(c, concat(name_of(method), rank).c_str());
       const EvaluationReport& last = events.evaluations.back();
       EXPECT_GT(value_of(last.metrics, "rewards_margin"), value_of(events.evaluations.front().metrics, "rewards_margin"));
