@@ -20,7 +20,8 @@ void start_threads();
 
 /// Makes threads that wait for work spin for some microseconds before they sleep, unless the environment sets another policy. Call it first
 /// in main(): OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads spin
-/// for milliseconds, which makes steps several times slower if another process uses one of the cores.
+/// for milliseconds, which makes steps several times slower if another process uses one of the cores. If cores have several speeds and nobody
+/// chose the threads or their cores, they also run on the fast ones only (docs/design/threads.md).
 void wait_briefly(char** argv) noexcept;
 
 /// A rough estimate of a loop's work, from shapes: the number of multiply-adds, at full speed, that take as long. It only decides whether

@@ -8,6 +8,7 @@
 
 #include "autograd/base/cores.h"
 #include "autograd/base/parallel.h"
+#include "autograd/base/performance_cores.h"
 #include "train/cli/plan_text.h"
 #include "train/cli/terminal/streams.h"
 #include "train/cli/terminal/text.h"
@@ -107,8 +108,9 @@ void introduce_machine(const Trainer& trainer) {
           ? fmt::format("{:.0f} GFLOP/s (MFU is relative to this)", reference.highest() * 1e-9)
           : fmt::format("{:.0f} to {:.0f} GFLOP/s, which is too uncertain for MFU; MFU is shown once two measurements agree",
                         reference.lowest() * 1e-9, reference.highest() * 1e-9);
-  print_labeled("dikkat", fmt::format("{}, {}, {}; {} matrix products measured at {}", build_info().version, build_info().instruction_set,
-                                      counted(thread_count(), "thread"), name_of(trainer.config().train.precision), rate));
+  print_labeled("dikkat", fmt::format("{}, {}, {}{}; {} matrix products measured at {}", build_info().version, build_info().instruction_set,
+                                      counted(thread_count(), "thread"), is_on_performance_cores() ? " on performance cores" : "",
+                                      name_of(trainer.config().train.precision), rate));
   if (const int cores = usable_cores(); thread_count() > cores) {
     warn_labeled("warning", fmt::format("{} threads share the {} that this process may use, which is slower than {} threads; see --threads "
                                         "and OMP_NUM_THREADS",
@@ -170,7 +172,7 @@ void introduce_ranks(const Trainer& trainer) {
   print_labeled("ranks",
                 fmt::format("{} on {}, {} each; {} lanes give the same bits on {} ranks (train.lanes); {}", ranks.size(), hosts_of(ranks),
                             counted(thread_count(), "thread"), lanes, numbers_of_ranks(lanes), ranks.transport_name()));
-  if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks.on_this_host() < all) {
+  if (const long all = ::sysconf(_SC_NPROCESSORS_ONLN); usable_cores() * ranks.on_this_host() < all && !is_on_performance_cores()) {
     warn_labeled("warning", fmt::format("the launcher binds each rank to {} of this machine's {} cores; mpirun --bind-to none or srun "
                                         "--cpus-per-task gives it more",
                                         usable_cores(), all));
