@@ -3,6 +3,12 @@
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" objects "${OBJECTS}")
 execute_process(COMMAND ${LINKER} -r --force-group-allocation -o ${OUT} ${objects} COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${NM} --defined-only ${OUT} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+if(symbols MATCHES "_GLOBAL__sub_I_[^\n]*")  # what initializes static variables
+  file(REMOVE ${OUT})
+  message(FATAL_ERROR "${CMAKE_MATCH_0} in ${OUT} runs before main(), expected no such code: a lower processor would run it too. Make the \
+static variable local to a function.")
+endif()
 execute_process(COMMAND ${NM} --defined-only --extern-only --format=posix ${OUT} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "_ZNK?6dikkat7kernels[^ ]+ [TW] " functions "${symbols}")
 list(TRANSFORM functions REPLACE " [TW] $" "")

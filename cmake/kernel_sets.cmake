@@ -6,6 +6,7 @@
 
 # What -march and further options each set means, from the least to the greatest. A processor that has a set has those before it. The first
 # ones are for x86-64, those from neon on for arm64.
+set(dikkat_march_of_sse42 x86-64-v2)
 set(dikkat_march_of_avx2 x86-64-v3)
 set(dikkat_march_of_avx512 x86-64-v4)
 set(dikkat_march_of_avx512bf16 x86-64-v4)
@@ -21,7 +22,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(dikkat_known_sets "neon, neondot or neonbf16")
   set(dikkat_march_of_jumps armv8-a)
 else()
-  set(dikkat_known_sets "avx2, avx512, avx512bf16 or amx")
+  set(dikkat_known_sets "sse42, avx2, avx512, avx512bf16 or amx")
   set(dikkat_march_of_jumps x86-64)
 endif()
 set(dikkat_set_scripts ${CMAKE_CURRENT_LIST_DIR})

@@ -30,7 +30,7 @@ try_program() {
   done
   for processor in "$@"; do
     say "$program on $processor"
-    python3 tests/aarch64/try_program.py "${peer[@]}" "$emulator" -cpu "$processor" -L "$root" "$program"
+    python3 tests/processor/try_program.py "${peer[@]}" "$emulator" -cpu "$processor" -L "$root" "$program"
   done
 }
 

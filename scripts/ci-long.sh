@@ -46,11 +46,15 @@ clang() {  # optimized
 }
 
 portable() {  # kernels for all instruction sets, and every source with its own includes
-  cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v3 "-DDIKKAT_INSTRUCTION_SETS=avx2;avx512;avx512bf16;amx" -DDIKKAT_BENCH=OFF \
+  scripts/install-packages.sh --emulator &&
+    cmake --preset dev -B build/portable-dev -DDIKKAT_MARCH=x86-64-v2 "-DDIKKAT_INSTRUCTION_SETS=sse42;avx2;avx512;avx512bf16;amx" -DDIKKAT_BENCH=OFF \
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null && cmake --build build/portable-dev &&
     ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" &&
-    DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE "slow|long"
+    DIKKAT_ISA=avx2 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE "slow|long" &&
+    DIKKAT_ISA=sse42 ctest --test-dir build/portable-dev --output-on-failure -j "$(nproc)" -LE "slow|long"
 }
+
+old_processors() { scripts/old-processors.sh; }  # without AVX2, in an emulator
 
 arm64() { scripts/install-packages.sh --long && scripts/arm64.sh; }
 
@@ -69,7 +73,7 @@ debian() {
   scripts/install-packages.sh --try && scripts/try-debian.sh "$other"
 }
 
-names=(commit benchmarks sanitizers long_tests jobs_of_users clients torture mutants fuzzing tidy threads clang portable arm64 archive debian)
+names=(commit benchmarks sanitizers long_tests jobs_of_users clients torture mutants fuzzing tidy threads clang portable old_processors arm64 archive debian)
 asked=("$@")
 [ $# -gt 0 ] || asked=("${names[@]}")
 for name in "${asked[@]}"; do

@@ -6,6 +6,7 @@
 #   --package         for scripts/package.sh
 #   --lint            for scripts/tidy.sh
 #   --long            for other processors, in scripts/ci-long.sh
+#   --emulator        for scripts/old-processors.sh
 #   --try             for scripts/try-debian.sh, which needs none of the others
 #   --arm64           to build for arm64 on this machine (scripts/arm64-tree.sh has the libraries); none of the others is needed
 #   --list-libraries  installs nothing, and prints the libraries that a build needs
@@ -30,6 +31,8 @@ elif [ "${1:-}" = --lint ]; then
   packages+=(clang libclang-rt-dev libomp-dev libgtest-dev clang-tidy)
 elif [ "${1:-}" = --try ]; then
   packages=(mmdebstrap)
+elif [ "${1:-}" = --emulator ]; then
+  packages+=(qemu-user)
 elif [ "${1:-}" = --long ]; then
   packages+=(g++-aarch64-linux-gnu qemu-user googletest)
 elif [ "${1:-}" = --arm64 ]; then

@@ -29,9 +29,22 @@ bool can_use_amx() {
          ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+/// Returns whether this processor has the rest of x86-64-v3 that compilers have no names for: f16c, movbe and lzcnt.
+bool has_rest_of_v3() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kF16c = 1U << 29, kMovbe = 1U << 22;  // bits of leaf 1, ECX
+  constexpr unsigned kExtended = 0x8000'0001, kLzcnt = 1U << 5;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kF16c) != 0 && (c & kMovbe) != 0 && __get_cpuid(kExtended, &a, &b, &c, &d) != 0 &&
+         (c & kLzcnt) != 0;
+}
+
 bool processor_has(const char* set) {
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  if (std::strcmp(set, "sse42") == 0) {
+    return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  }
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                    __builtin_cpu_supports("bmi2") && has_rest_of_v3();
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (std::strcmp(set, "avx2") == 0) {
@@ -78,6 +91,7 @@ constexpr char kLacks[] = "which this processor or its system lacks";  // a syst
 
 constexpr int kUnknown = -1;
 int amx = kUnknown;  // whether kernels use AMX; threads may ask at the same time
+int widens = kUnknown;
 void set_amx(bool is_used) { __atomic_store_n(&amx, is_used ? 1 : 0, __ATOMIC_RELAXED); }
 
 const char* wanted_set() { return std::getenv("DIKKAT_ISA"); }  // NOLINT(concurrency-mt-unsafe): nothing sets it
@@ -126,5 +140,29 @@ bool uses_amx() noexcept {
   }
   return use == 1;
 }
+
+bool has_fast_vdpbf16ps() noexcept {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd") != 0;
+#else
+  return false;
+#endif
+}
+
+bool widens_bf16() noexcept {
+  const int known = __atomic_load_n(&widens, __ATOMIC_RELAXED);
+  if (known != kUnknown) {
+    return known == 1;
+  }
+  const char* wanted = std::getenv("DIKKAT_BF16");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  const bool is_widen = wanted != nullptr && std::strcmp(wanted, "widen") == 0;
+  const bool is_dot = wanted != nullptr && std::strcmp(wanted, "dot") == 0;
+  const bool chosen = is_widen || (!is_dot && !has_fast_vdpbf16ps());
+  set_widens_bf16(chosen);
+  return chosen;
+}
+
+void set_widens_bf16(bool is_wide) noexcept { __atomic_store_n(&widens, is_wide ? 1 : 0, __ATOMIC_RELAXED); }
 
 }  // namespace dikkat

@@ -18,10 +18,10 @@ void set_thread_count(int count);
 /// call they start with the first kernel, and OpenMP's runtime ends the process if it cannot start them.
 void start_threads();
 
-/// Makes threads that wait for work spin for some microseconds before they sleep, unless the environment sets another policy. Call it first
-/// in main(): OpenMP's runtimes read the environment before main() begins, so this starts the program once more. By default threads spin
-/// for milliseconds, which makes steps several times slower if another process uses one of the cores. If cores have several speeds and nobody
-/// chose the threads or their cores, they also run on the fast ones only (docs/design/threads.md).
+/// Makes waiting threads spin for some microseconds before they sleep, unless the environment sets another policy: by default they spin for
+/// milliseconds, which slows steps down if another process uses a core. Also lets threads run on performance cores only
+/// (performance_cores.h). Call it first in main(): OpenMP's runtimes read the environment before main() begins, so this starts the program
+/// once more.
 void wait_briefly(char** argv) noexcept;
 
 /// A rough estimate of a loop's work, from shapes: the number of multiply-adds, at full speed, that take as long. It only decides whether

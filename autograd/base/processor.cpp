@@ -16,7 +16,7 @@ namespace dikkat {
 
 #if defined(__x86_64__)
 #define DIKKAT_PROCESSOR_HAS(name, ...) __builtin_cpu_supports(name)
-constexpr char kPortable[] = "for any AVX2 machine with -DDIKKAT_MARCH=x86-64-v3 (the preset portable)";
+constexpr char kPortable[] = "for any machine with SSE4.2 (the preset portable)";
 #elif defined(__aarch64__)
 #define DIKKAT_PROCESSOR_HAS(name, word, flag) ((::getauxval(word) & (flag)) != 0)
 constexpr char kPortable[] = "for any arm64 machine with -DDIKKAT_MARCH=armv8-a (the preset portable-arm64)";

@@ -18,6 +18,10 @@ const char* instruction_set() noexcept {
   return "NEON with dot products";
 #elif defined(DIKKAT_NEON)
   return "NEON";
+#elif defined(__FMA__)
+  return "AVX with FMA";
+#elif defined(__SSE4_2__)
+  return "SSE4.2";
 #else
   return "baseline";
 #endif
@@ -31,11 +35,21 @@ bool has_bf16_products() noexcept {
 #endif
 }
 
+bool fuses_multiply_adds() noexcept { return simd::kFusesMultiplyAdds; }
+
 bool has_amx_products() noexcept {
 #if defined(__AVX512BF16__)
   return uses_amx();
 #else
   return false;
+#endif
+}
+
+bool widens_bf16_products() noexcept {
+#if defined(__AVX512BF16__)
+  return !uses_amx() && widens_bf16();
+#else
+  return !has_bf16_products();
 #endif
 }
 

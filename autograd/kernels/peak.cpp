@@ -18,7 +18,7 @@ namespace {
 using Register = simd::Vec<float>;
 // Independent accumulators. A core that starts two multiply-adds per cycle, with a latency of up to six cycles, needs twelve. An arm64 core
 // that starts four, with a latency of up to five, needs twenty.
-constexpr int kChains = simd::kBytes == 16 ? 22 : 14;
+constexpr int kChains = simd::kBytes == 16 && simd::kRegisters == 32 ? 22 : 14;
 constexpr double kLanes = simd::kLanes<float>;
 
 /// Input that the compiler cannot know, and output that it must not remove.
@@ -94,9 +94,14 @@ double run_bf16_multiply_adds(index rounds) {
   const auto numbers = vdupq_n_bf16(vcvth_bf16_f32(factor));
   return run_chains(rounds, 8 * kLanes, [=](Register chain) -> Register { return vbfmmlaq_f32(chain, numbers, numbers); });
 #else
-  const simd::Vec<float> x = simd::broadcast(float{factor});
-  const auto a = simd::bf16_words(x, x);
-  return run_chains(rounds, 4 * kLanes, [=](Register chain) { return simd::multiply_add_words(a, a, chain); });
+#if defined(__AVX512BF16__)
+  if (!widens_bf16_products()) {
+    const simd::Vec<float> x = simd::broadcast(float{factor});
+    const auto a = simd::bf16_words(x, x);
+    return run_chains(rounds, 4 * kLanes, [=](Register chain) { return simd::multiply_add_words(a, a, chain); });
+  }
+#endif
+  return run_multiply_adds(rounds);
 #endif
 }
 

@@ -9,7 +9,8 @@ namespace dikkat::kernels {
 /// multiply-add counts as two.
 double run_multiply_adds(index rounds);
 
-/// Does the same with the instruction by which products of bf16 are computed: AMX's, vdpbf16ps, or the two multiply-adds that stand for it.
+/// Does the same with the instruction by which products of bf16 are computed: AMX's, vdpbf16ps, bfmmla, or that of f32 where bf16 are
+/// widened.
 double run_bf16_multiply_adds(index rounds);
 
 }  // namespace dikkat::kernels

@@ -11,12 +11,12 @@
 #include "autograd/base/parallel.h"
 #include "autograd/base/scratch.h"
 #include "autograd/simd/exp.h"
-#include "autograd/simd/random_numbers.h"
 #include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
 namespace {
 
+using simd::IntVec;
 using simd::kLanes;
 using simd::Vec;
 
@@ -58,6 +58,51 @@ double uniform_of(const std::uint32_t* two_words) {
   return static_cast<double>((std::uint64_t{two_words[0]} << 32 | two_words[1]) >> 11) * 0x1p-53;
 }
 
+/// Two normal numbers in each lane, from two words.
+struct TwoNormals {
+  Vec<float> even, odd;
+};
+TwoNormals normals_of(Vec<std::uint32_t> radius_word, Vec<std::uint32_t> angle_word) {
+  // The radius is sqrt(-2 ln u), for u above 0 and up to 1.
+  constexpr float kMinusTwoLn2 = -2 * std::numbers::ln2_v<float>;
+  const Vec<float> u = (simd::to_floats(reinterpret_cast<IntVec<float>>(radius_word >> 1)) + 0.5F) * 0x1p-31F;
+  Vec<float> radius = kMinusTwoLn2 * simd::log2_of_positive(u);
+  for (index lane = 0; lane < kLanes<float>; ++lane) {  // compilers make one instruction of this loop
+    radius[lane] = std::sqrt(radius[lane]);
+  }
+  // The angle is a quarter number, 0 to 3, plus a rest of at most an eighth of a turn. sin and cos of the rest are Cephes' polynomials
+  // (sinf.c), with errors below 1 ulp.
+  const Vec<std::uint32_t> quarter = (angle_word + 0x2000'0000U) >> 30;
+  const auto rest = reinterpret_cast<IntVec<float>>(angle_word - (quarter << 30));
+  const Vec<float> a = simd::to_floats(rest) * (2 * std::numbers::pi_v<float> * 0x1p-32F);
+  const Vec<float> z = a * a;
+  const Vec<float> sin = a + a * z * (-1.6666654611e-1F + z * (8.3321608736e-3F - z * 1.9515295891e-4F));
+  const Vec<float> cos = 1.0F - 0.5F * z + z * z * (4.166664568298827e-2F + z * (-1.388731625493765e-3F + z * 2.443315711809948e-5F));
+  const auto is_odd = (quarter & 1U) != 0U;
+  const Vec<float> x = is_odd ? sin : cos, y = is_odd ? cos : sin;
+  const auto left = ((quarter + 1U) & 2U) != 0U, below = (quarter & 2U) != 0U;
+  return {radius * (left ? -x : x), radius * (below ? -y : y)};
+}
+
+/// Makes the numbers of kWords words: 2i and 2i + 1 from words 2i and 2i + 1.
+void make_normals(const std::uint32_t* words, float* numbers) {
+  constexpr index kPairs = kWords / 2;
+  std::uint32_t radius_words[kPairs], angle_words[kPairs];
+  float even[kPairs], odd[kPairs];
+  for (index i = 0; i < kPairs; ++i) {
+    radius_words[i] = words[2 * i];
+    angle_words[i] = words[2 * i + 1];
+  }
+  for (index i = 0; i < kPairs; i += kLanes<float>) {
+    const TwoNormals two = normals_of(simd::load(radius_words + i), simd::load(angle_words + i));
+    simd::store(even + i, two.even);
+    simd::store(odd + i, two.odd);
+  }
+  for (index i = 0; i < kPairs; ++i) {
+    numbers[2 * i] = even[i];
+    numbers[2 * i + 1] = odd[i];
+  }
+}
 /// Makes numbers 2i and 2i + 1 from words 4i to 4i + 3, by the C library.
 void make_normals(const std::uint32_t* words, double* numbers) {
   for (index i = 0; i < kWords / 2; i += 2) {
@@ -96,22 +141,13 @@ void draw_uniform(const Drawing& drawing, Computed<T> low, Computed<T> high, T* 
 
 template <class T>
 void draw_normal(const Drawing& drawing, Computed<T> mean, Computed<T> std, T* y) {
-  if constexpr (std::is_same_v<T, double>) {
-    draw(drawing, kWordsOfOne<double>, y, [&](const std::uint32_t* words, double* numbers) {
-      make_normals(words, numbers);
-      for (index i = 0; i < kWords / kWordsOfOne<double>; ++i) {
-        numbers[i] = mean + std * numbers[i];
-      }
-    });
-  } else {
-    parallel_blocks(drawing.n, kTile, Work::elements(drawing.n), [&](index begin, index end) {
-      float numbers[kTile];
-      normal_numbers(drawing.stream, drawing.first + begin, end - begin, numbers);
-      for (index i = begin; i < end; ++i) {
-        y[i] = to_stored<T>(mean + std * numbers[i - begin]);
-      }
-    });
-  }
+  using C = Computed<T>;
+  draw(drawing, kWordsOfOne<C>, y, [&](const std::uint32_t* words, C* numbers) {
+    make_normals(words, numbers);
+    for (index i = 0; i < kWords / kWordsOfOne<C>; ++i) {
+      numbers[i] = mean + std * numbers[i];
+    }
+  });
 }
 
 template <class T>

@@ -80,9 +80,8 @@ inline Vec<float> exp2_within(Vec<float> x) {
 /// Returns 2^x of each lane, for x <= 0; an x above 0 is taken as 0. f32: relative error below 2 ulp; 0 below -126.5 (2^-126 is the least
 /// normal number); NaN for NaN. Attention uses it: its exponents are at most 0, so the power of two is always a finite float.
 inline Vec<float> exp2_of_negative(Vec<float> x) {
-  constexpr float kRound = detail::kRound + 127;     // n + 127 is the exponent's field
-  Vec<float> bounded = 0.0F < x ? Vec<float>{} : x;  // in this order: NaN stays
-  bounded = -127.0F > bounded ? broadcast(-127.0F) : bounded;
+  constexpr float kRound = detail::kRound + 127;                                           // n + 127 is the exponent's field
+  const Vec<float> bounded = max<float>(broadcast(-127.0F), min<float>(Vec<float>{}, x));  // in this order: NaN stays
   const Vec<float> shifted = bounded + kRound;
   const Vec<float> r = bounded - (shifted - kRound);
   IntVec<float> exponent;

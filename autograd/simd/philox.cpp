@@ -2,9 +2,6 @@
 
 #include <cstring>
 #include <utility>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 #include "autograd/simd/simd.h"
 
@@ -22,6 +19,8 @@ Words times(Words a, std::uint32_t factor) {
   return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xFF, reinterpret_cast<__m512i>(a), _mm512_set1_epi64(factor)));
 #elif defined(__AVX2__)
   return reinterpret_cast<Words>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), _mm256_set1_epi64x(factor)));
+#elif defined(DIKKAT_SSE2_INTRINSICS)
+  return reinterpret_cast<Words>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), _mm_set1_epi64x(factor)));
 #elif defined(DIKKAT_NEON)
   return vmull_u32(vmovn_u64(a), vdup_n_u32(factor));
 #else

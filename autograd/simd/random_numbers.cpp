@@ -80,6 +80,8 @@ void uniform_numbers(const RandomStream& stream, index first, index n, float* nu
   });
 }
 
-void normal_numbers(const RandomStream& stream, index first, index n, float* numbers) noexcept { draw(stream, first, n, numbers, make_normals); }
+void normal_numbers(const RandomStream& stream, index first, index n, float* numbers) noexcept {
+  draw(stream, first, n, numbers, make_normals);
+}
 
 }  // namespace dikkat

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 // The library's own kernels use intrinsics. Their header takes long to compile, and a program's formulas do without it.
-#if defined(DIKKAT_LIBRARY) && defined(__AVX__)
+#if defined(DIKKAT_LIBRARY) && defined(__AVX2__)
 #define DIKKAT_INTRINSICS
 #include <immintrin.h>
 #elif defined(DIKKAT_LIBRARY) && defined(__aarch64__)
@@ -15,7 +15,7 @@
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #define DIKKAT_BFMMLA
 #endif
-#elif !defined(DIKKAT_LIBRARY) && defined(__SSE2__) && !defined(__AVX__)
+#elif defined(__SSE2__) && !defined(__AVX2__)
 #define DIKKAT_SSE2_INTRINSICS
 #include <emmintrin.h>
 #endif
@@ -27,11 +27,11 @@
 namespace dikkat::simd {
 inline namespace DIKKAT_INSTRUCTION_SET {
 
-/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. The library's
-/// kernels for x86 are for registers of at least 32 bytes; a program that uses it may be compiled for those of any processor.
+/// Bytes of a vector: those of a register. gcc copies wider types through memory, which can make a loop twenty times slower. Those of AVX
+/// without AVX2 have 32 bytes for floats only, so half of them is used.
 #if defined(__AVX512F__)
 inline constexpr int kBytes = 64;
-#elif defined(__AVX__) || (defined(DIKKAT_LIBRARY) && !defined(DIKKAT_NEON))
+#elif defined(__AVX2__)
 inline constexpr int kBytes = 32;
 #else
 inline constexpr int kBytes = 16;
@@ -41,6 +41,12 @@ inline constexpr int kBytes = 16;
 inline constexpr int kRegisters = 32;
 #else
 inline constexpr int kRegisters = 16;
+#endif
+/// Whether a multiply-add is rounded once. Without such an instruction it is rounded twice.
+#if defined(__SSE2__) && !defined(__FMA__)
+inline constexpr bool kFusesMultiplyAdds = false;
+#else
+inline constexpr bool kFusesMultiplyAdds = true;
 #endif
 
 template <class T>
@@ -108,20 +114,28 @@ inline void store(T* to, Vec<T> v, Part part) {
   std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(T));
 }
 
+typedef std::uint16_t HalfWords __attribute__((vector_size(kBytes / 2)));
+/// Returns bf16 as f32.
+inline Vec<float> widened_bf16(HalfWords halves) {
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)  // gcc 12 converts halves of the vector
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, _mm512_maskz_cvtepu16_epi32(0xFFFF, reinterpret_cast<__m256i>(halves)), 16));
+#else
+  return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
+#endif
+}
+
 /// Loads, or stores, numbers that are bf16 in memory: they are rounded when they are stored. Lanes past the end are loaded as `rest`,
 /// rounded.
 inline Vec<float> load_bf16(const bf16* from, index count = kLanes<float>, float rest = 0) {
-  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
-  Halves halves = to_bf16(rest).bits - Halves{};
+  HalfWords halves = to_bf16(rest).bits - HalfWords{};
   std::memcpy(&halves, from, static_cast<std::size_t>(count) * sizeof(bf16));
-  return reinterpret_cast<Vec<float>>(__builtin_convertvector(halves, Vec<std::uint32_t>) << 16);
+  return widened_bf16(halves);
 }
 inline void store_bf16(bf16* to, Vec<float> v, index count = kLanes<float>) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
   const auto rounded = _mm512_cvtneps_pbh(v);
 #else
-  typedef std::uint16_t Halves __attribute__((vector_size(kBytes / 2)));
-  const auto rounded = __builtin_convertvector(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) >> 16, Halves);
+  const auto rounded = __builtin_convertvector(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) >> 16, HalfWords);
 #endif
   std::memcpy(to, &rounded, static_cast<std::size_t>(count) * sizeof(bf16));
 }
@@ -156,6 +170,8 @@ inline IntVec<float> multiply_add_pairs(IntVec<float> a, IntVec<float> b, IntVec
   return c + reinterpret_cast<IntVec<float>>(_mm512_madd_epi16(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #elif defined(DIKKAT_INTRINSICS) && defined(__AVX2__)
   return c + reinterpret_cast<IntVec<float>>(_mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+#elif defined(DIKKAT_SSE2_INTRINSICS)
+  return c + reinterpret_cast<IntVec<float>>(_mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
 #elif defined(DIKKAT_NEON)
   const auto x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
   return c + vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
@@ -219,6 +235,8 @@ inline bool any(IntVec<float> lanes) {
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
 #elif defined(DIKKAT_INTRINSICS)
   return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#elif defined(DIKKAT_SSE2_INTRINSICS)
+  return _mm_movemask_ps(reinterpret_cast<__m128>(lanes)) != 0;
 #elif defined(DIKKAT_NEON)
   return vmaxvq_u32(vreinterpretq_u32_s32(lanes)) != 0;
 #else
@@ -358,38 +376,46 @@ template <class T>
 inline Vec<T> min(Vec<T> a, Vec<T> b) {
   return a < b ? a : b;
 }
-#if defined(DIKKAT_INTRINSICS) && \
-    defined(__AVX__)  // gcc compiles the above to two instructions. Masked forms, because gcc warns about the others
+// gcc compiles the above to two instructions or more. Masked forms, because gcc warns about the others.
+#if defined(DIKKAT_INTRINSICS) || defined(DIKKAT_SSE2_INTRINSICS)
 template <>
 inline Vec<float> max<float>(Vec<float> a, Vec<float> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_ps(0xFFFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_max_ps(a, b);
+#else
+  return _mm_max_ps(a, b);
 #endif
 }
 template <>
 inline Vec<float> min<float>(Vec<float> a, Vec<float> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xFFFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_min_ps(a, b);
+#else
+  return _mm_min_ps(a, b);
 #endif
 }
 template <>
 inline Vec<double> max<double>(Vec<double> a, Vec<double> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_max_pd(0xFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_max_pd(a, b);
+#else
+  return _mm_max_pd(a, b);
 #endif
 }
 template <>
 inline Vec<double> min<double>(Vec<double> a, Vec<double> b) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512F__)
   return _mm512_maskz_min_pd(0xFF, a, b);
-#else
+#elif defined(DIKKAT_INTRINSICS)
   return _mm256_min_pd(a, b);
+#else
+  return _mm_min_pd(a, b);
 #endif
 }
 #endif
@@ -439,16 +465,37 @@ inline Vec<std::uint32_t> bf16_words(Vec<float> lower, Vec<float> upper) {
 #endif
 }
 
-/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
-/// are taken as zero, as x86's vdpbf16ps does; elsewhere that holds while denormals are flushed (base/denormals.h).
-inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
 #if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
+/// Returns c plus both products of each lane's words, the upper halves' first. Each of the two additions is rounded once. Denormal numbers
+/// are taken as zero. Two fused multiply-adds have the same bits while denormals are flushed (base/denormals.h).
+inline Vec<float> multiply_add_words(Vec<std::uint32_t> a, Vec<std::uint32_t> b, Vec<float> c) {
   return _mm512_dpbf16_ps(c, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
-#else
-  const auto upper = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word & 0xFFFF'0000U); };
-  const auto lower = [](Vec<std::uint32_t> word) { return reinterpret_cast<Vec<float>>(word << 16); };
-  return fused_multiply_add(lower(a), lower(b), fused_multiply_add(upper(a), upper(b), c));
+}
 #endif
+
+/// Returns each lane rounded to bf16, as f32.
+inline Vec<float> rounded_as_bf16(Vec<float> v) {
+#if defined(DIKKAT_INTRINSICS) && defined(__AVX512BF16__)
+  return widened_bf16(reinterpret_cast<HalfWords>(_mm512_cvtneps_pbh(v)));
+#else
+  return reinterpret_cast<Vec<float>>(rounded_to_bf16(reinterpret_cast<Vec<std::uint32_t>>(v)) & 0xFFFF'0000U);
+#endif
+}
+
+/// Stores the first half of the lanes, and the second half.
+template <class T>
+inline void store_halves(T* first, T* second, Vec<T> v) {
+  using Indices = std::make_index_sequence<static_cast<std::size_t>(kLanes<T> / 2)>;
+  const auto lower = detail::half<0>(v, Indices{}), upper = detail::half<1>(v, Indices{});
+  std::memcpy(first, &lower, sizeof lower);
+  std::memcpy(second, &upper, sizeof upper);
+}
+
+/// Returns v with lanes 0 and 1 swapped, 2 and 3, and so on.
+inline Vec<float> swapped_pairs(Vec<float> v) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return __builtin_shufflevector(v, v, static_cast<int>(i ^ 1)...);
+  }(std::make_index_sequence<static_cast<std::size_t>(kLanes<float>)>{});
 }
 
 /// Calls f(at, lanes) for the vectors that cover elements begin to end; lanes is Whole for all but a ragged last one.

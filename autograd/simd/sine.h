@@ -43,9 +43,7 @@ template <bool kCosine>
 inline Vec<float> sine_near_zero(Vec<float> r, Vec<float> z) {
   return fused_multiply_add(polynomial(z, -1.95182904e-4F, 8.33218917e-3F, -1.66666552e-1F), z * r, r);
 }
-inline Vec<float> cosine_near_zero(Vec<float> z) {
-  return polynomial(z, 2.44323255e-5F, -1.38873095e-3F, 4.16666456e-2F, -0.5F, 1.0F);
-}
+inline Vec<float> cosine_near_zero(Vec<float> z) { return polynomial(z, 2.44323255e-5F, -1.38873095e-3F, 4.16666456e-2F, -0.5F, 1.0F); }
 
 /// Returns sin x, or cos x = sin(x + pi / 2).
 template <bool kCosine>
@@ -99,7 +97,8 @@ inline SineAndCosine sine_and_cosine_of_turns(Vec<std::uint32_t> turns) {
   const Vec<float> s = detail::sine_near_zero(r, z), c = detail::cosine_near_zero(z);
 
   const auto is_odd = (quarter & 1U) != 0U;
-  const auto below = reinterpret_cast<IntVec<float>>((quarter & 2U) << 30), left = reinterpret_cast<IntVec<float>>(((quarter + 1U) & 2U) << 30);
+  const auto below = reinterpret_cast<IntVec<float>>((quarter & 2U) << 30),
+             left = reinterpret_cast<IntVec<float>>(((quarter + 1U) & 2U) << 30);
   return {flip_signs(is_odd ? c : s, below), flip_signs(is_odd ? s : c, left)};
 }
 

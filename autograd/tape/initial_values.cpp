@@ -2,70 +2,59 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <vector>
 
 #include "autograd/base/parallel.h"
-#include "autograd/simd/random_numbers.h"
+#include "autograd/simd/philox.h"
 
 namespace dikkat {
 namespace {
 
-constexpr index kBlock = 1 << 12;  // elements
+constexpr index kBlock = 1 << 12;  // elements; even
 
 /// Elements [begin, end) of a parameter.
 struct Elements {
   index begin, end;
 };
 
-/// Draws normal numbers: element i has number i of the stream.
+/// Draws normal numbers by the Box-Muller transform: elements 2i and 2i + 1 come from uniform numbers 2i and 2i + 1.
 template <class T>
 void draw_normal(Elements some, double std, const RandomStream& stream, T* out) {
-  parallel_blocks(some.end - some.begin, kBlock, [&](index begin, index end) {
-    float numbers[kBlock];
-    normal_numbers(stream, some.begin + begin, end - begin, numbers);
-    for (index i = begin; i < end; ++i) {
-      out[some.begin + i] = static_cast<T>(std * static_cast<double>(numbers[i - begin]));
+  const index first = some.begin / 2 * 2;  // no block cuts a pair
+  parallel_blocks(some.end - first, kBlock, [&](index begin, index end) {
+    for (index i = first + begin; i < first + end; i += 2) {
+      const double radius = std * std::sqrt(-2 * std::log(1 - stream.uniform(i)));
+      const double angle = 2 * std::numbers::pi * stream.uniform(i + 1);
+      if (i >= some.begin) {
+        out[i] = static_cast<T>(radius * std::cos(angle));
+      }
+      if (i + 1 < some.end) {
+        out[i + 1] = static_cast<T>(radius * std::sin(angle));
+      }
     }
   });
 }
 
-/// Draws numbers of [low, high): element i has uniform number i of the stream. The range is rounded to 24 bits, so that its products with the
-/// numbers are exact, fused or not.
 template <class T>
 void draw_uniform(Elements some, double low, double high, const RandomStream& stream, T* out) {
-  const double range = static_cast<float>(high - low);
-  auto last = static_cast<T>(high);
-  while (static_cast<double>(last) >= high && low < high) {
-    last = std::nextafter(last, -std::numeric_limits<T>::infinity());
-  }
   parallel_blocks(some.end - some.begin, kBlock, [&](index begin, index end) {
-    float numbers[kBlock];
-    uniform_numbers(stream, some.begin + begin, end - begin, numbers);
-    for (index i = begin; i < end; ++i) {
-      out[some.begin + i] = std::min(last, static_cast<T>(low + range * static_cast<double>(numbers[i - begin])));
+    for (index i = some.begin + begin; i < some.begin + end; ++i) {
+      out[i] = static_cast<T>(low + (high - low) * stream.uniform(i));
     }
   });
 }
 
-/// Draws normal numbers of at most `cut`, times std. Attempt k for element i has normal number i + k n of the stream, with n rounded up to
-/// whole parts.
+/// Draws normal numbers of at most `cut`, times std. Attempt k for element i of n has the uniform numbers 2 (i + k n) and the one after it.
 template <class T>
 void draw_truncated_normal(index n, double std, double cut, const RandomStream& stream, T* out) {
-  constexpr index kPart = 64;  // numbers that are drawn again together: most parts need one to three attempts
-  const auto is_beyond = [&](float z) { return std::abs(static_cast<double>(z)) > cut; };
   parallel_blocks(n, kBlock, [&](index begin, index end) {
-    float numbers[kPart], others[kPart];
-    for (index at = begin; at < end; at += kPart) {
-      const index count = std::min(kPart, end - at);
-      normal_numbers(stream, at, count, numbers);
-      for (index attempt = at; std::any_of(numbers, numbers + count, is_beyond);) {
-        attempt += round_up(n, kPart);
-        normal_numbers(stream, attempt, count, others);
-        std::transform(numbers, numbers + count, others, numbers, [&](float z, float other) { return is_beyond(z) ? other : z; });
+    for (index i = begin; i < end; ++i) {
+      double z = 2 * cut;
+      for (index at = i; std::abs(z) > cut; at += n) {
+        z = std::sqrt(-2 * std::log(1 - stream.uniform(2 * at))) * std::cos(2 * std::numbers::pi * stream.uniform(2 * at + 1));
       }
-      std::transform(numbers, numbers + count, out + at, [&](float z) { return static_cast<T>(std * static_cast<double>(z)); });
+      out[i] = static_cast<T>(std * z);
     }
   });
 }

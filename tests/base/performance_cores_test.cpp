@@ -118,7 +118,8 @@ class OwnCores : public PerformanceCores {
       cpu_set_t set;
       ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
       result = {CPU_COUNT(&set), is_on_performance_cores(devices.path())};
-    }).join();
+    })
+        .join();
     return result;
   }
   cpu_set_t all_{};

@@ -34,7 +34,8 @@ class Job:
         self.folder = JOBS / self.script.stem
 
     def run(self, environment):
-        """Returns the figure, and the seconds of the commands. Throws Failed."""
+        """Returns the figure, and the seconds of the commands. Throws Failed. Programs that the script puts into bin/ are found first."""
+        environment = environment | {"PATH": f"{self.folder / 'bin'}:{environment['PATH']}"}
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         script = [sys.executable, self.script]

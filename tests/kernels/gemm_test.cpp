@@ -1,9 +1,11 @@
 #include "autograd/kernels/gemm/gemm.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,6 +18,7 @@
 #include "tests/support/numbers.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/throws.h"
+#include "tests/support/widened_bf16.h"
 
 namespace dikkat::kernels::gemm_test {
 namespace {
@@ -24,6 +27,7 @@ using testing::converted;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
+using testing::WidenedBf16;
 
 struct Problem {
   index m, n, k;
@@ -179,13 +183,68 @@ TEST(Gemm, OfBf16EqualsPlainLoopsInItsOrderBitForBit) {
     const auto expected = product<float>(p, [&](const Gemm<float>& g) { reference::gemm_of_bf16(g, bf16_a.data(), bf16_b.data()); });
     for (const Bf16Source& a_source : {Bf16Source(a.data()), Bf16Source(bf16_a.data())}) {
       for (const Bf16Source& b_source : {Bf16Source(b.data()), Bf16Source(bf16_b.data())}) {
-        for (const int threads : {1, 3}) {
+        for (const auto& [threads, widens] : {std::pair(1, false), {3, false}, {2, true}}) {
           if (testing::kSanitized && threads == 1) {
             continue;  // it takes long there
           }
           const WithThreads with(threads, Work{0});
+          const WidenedBf16 widened(widens);
           EXPECT_TRUE(same_bits(product<float>(p, [&](const Gemm<float>& g) { gemm(as_bf16(g, a_source, b_source, g.c)); }), expected))
-              << (a_source.is_bf16() ? "a of bf16 " : "") << (b_source.is_bf16() ? "b of bf16 " : "") << threads << " threads";
+              << (a_source.is_bf16() ? "a of bf16 " : "") << (b_source.is_bf16() ? "b of bf16 " : "") << threads << " threads"
+              << (widens ? ", widened" : "");
+        }
+      }
+    }
+  }
+}
+
+// Operands are denormal, huge, infinite and NaN, and sums are around the smallest normal number.
+TEST(Gemm, OfBf16TreatsAllNumbersAsTheInstructionDoes) {
+  struct Regime {
+    std::uint32_t least, most;  // exponents of operands
+  };
+  for (const Regime& regime : {Regime{0, 255}, {60, 66}, {0, 2}, {0, 127}, {126, 127}, {188, 192}}) {
+    for (const index k : {1, 2, 7, 40}) {
+      for (const bool is_transposed : {false, true}) {
+        const index m = 23, n = 70;
+        const auto draw = [&](index count, std::uint64_t seed) {
+          std::vector<float> drawn = numbers(count, seed);
+          for (float& x : drawn) {
+            const auto bits = std::bit_cast<std::uint32_t>(x);
+            const std::uint32_t exponent = regime.least + (bits >> 4 & 0xFFFU) % (regime.most - regime.least + 1);
+            x = std::bit_cast<float>((bits & 0x807F'FFFFU) | exponent << 23);
+          }
+          return drawn;
+        };
+        const auto a = draw(m * k, 1), b = draw(k * n, 2);
+        const auto bf16_a = rounded(a), bf16_b = rounded(b);
+        const auto problem = [&](float* c) {
+          return Gemm<float>{.m = m,
+                             .n = n,
+                             .k = k,
+                             .a = a.data(),
+                             .lda = is_transposed ? m : k,
+                             .transpose_a = is_transposed,
+                             .b = b.data(),
+                             .ldb = is_transposed ? k : n,
+                             .transpose_b = is_transposed,
+                             .c = c,
+                             .ldc = n};
+        };
+        std::vector<float> expected(static_cast<std::size_t>(m * n)), found(expected.size());
+        reference::gemm_of_bf16(problem(expected.data()), bf16_a.data(), bf16_b.data());
+        for (const bool widens : {false, true}) {
+          for (const bool is_stored : {false, true}) {
+            const WidenedBf16 widened(widens);
+            const Gemm<float> g = problem(found.data());
+            gemm(is_stored ? as_bf16(g, bf16_a.data(), bf16_b.data(), g.c) : as_bf16(g, g.a, g.b, g.c));
+            for (std::size_t i = 0; i < found.size(); ++i) {
+              ASSERT_TRUE(std::bit_cast<std::uint32_t>(found[i]) == std::bit_cast<std::uint32_t>(expected[i]) ||
+                          (std::isnan(found[i]) && std::isnan(expected[i])))
+                  << found[i] << ", expected " << expected[i] << ": exponents from " << regime.least << ", k = " << k
+                  << (is_transposed ? ", transposed" : "") << (widens ? ", widened" : "") << (is_stored ? ", stored as bf16" : "");
+            }
+          }
         }
       }
     }
@@ -240,7 +299,11 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
         });
       };
       for (const bool rounds : {false, true}) {
-        EXPECT_TRUE(same_bits(of_bf16(true, rounds), of_bf16(false, rounds))) << (rounds ? "into bf16" : "");
+        const auto expected = of_bf16(false, rounds);
+        for (const bool widens : {false, true}) {
+          const WidenedBf16 widened(widens);
+          EXPECT_TRUE(same_bits(of_bf16(true, rounds), expected)) << (rounds ? "into bf16" : "") << (widens ? ", widened" : "");
+        }
       }
     }
   }
@@ -250,6 +313,7 @@ TEST(Gemm, PlusAnotherProductEqualsOneAfterTheOther) {
 TEST(Gemm, WithACOfBf16RoundsOnce) {
   for (const Problem& p : large_problems_too()) {
     SCOPED_TRACE(::testing::PrintToString(p));
+    const WidenedBf16 widened(p.m % 2 == 0);
     std::vector<bf16> found;
     const auto in_f32 = product<float>(p, [&](const Gemm<float>& g) {
       const index size = (g.m - 1) * g.ldc + g.n + p.gap;

@@ -14,6 +14,7 @@
 #include "tests/kernels/reference/packed.h"
 #include "tests/support/compare.h"
 #include "tests/support/numbers.h"
+#include "tests/support/widened_bf16.h"
 
 namespace dikkat::kernels::packed_test {
 namespace {
@@ -22,6 +23,7 @@ using testing::kRaggedSizes;
 using testing::numbers;
 using testing::relative_error;
 using testing::same_bits;
+using testing::WidenedBf16;
 
 constexpr PackedType kTypes[] = {PackedType::bf16, PackedType::q8, PackedType::q4};
 constexpr index kColumnCounts[] = {1, 2, 31, 32, 33, 63, 96, 129};
@@ -277,7 +279,10 @@ TEST(PackedGemm, OfManyRowsHasTheBitsOfTheUnpackedWeight) {
               gemm_tiles(p);
             }
           });
-          ASSERT_TRUE(same_bits(by_kernel(37, w, kind), expected));
+          for (const bool widens : {false, true}) {
+            const WidenedBf16 widened(widens);
+            ASSERT_TRUE(same_bits(by_kernel(37, w, kind), expected));
+          }
         }
       }
     }

@@ -7,6 +7,7 @@
 #include "tests/layers/tiny_encoder_decoder.h"
 #include "tests/layers/training_step.h"
 #include "tests/support/compare.h"
+#include "tests/support/widened_bf16.h"
 
 // Models whose products read bf16 are the f32 models to within their roundings, have the same bits on any number of threads, and need less
 // memory.
@@ -133,6 +134,21 @@ TEST(Bf16Model, HasTheSameBitsOnAnyNumberOfThreads) {
   expect_same_bits_on_threads([] { return trained_gpt(DType::bf16, NormPosition::pre); });
   expect_same_bits_on_threads([] { return trained_gpt(DType::bf16, NormPosition::pre, kTrainingLlama); });
   expect_same_bits_on_threads([] { return trained_encoder_decoder(DType::bf16, NormPosition::post); });
+}
+
+TEST(Bf16Model, HasTheSameBitsIfItsProductsAreWidened) {
+  const auto expect_same_bits = [](auto&& train) {
+    const auto run = [&](bool widens) {
+      const testing::WidenedBf16 widened(widens);
+      return train();
+    };
+    const Trained dot = run(false), widened = run(true);
+    EXPECT_TRUE(same_bits(widened.losses, dot.losses));
+    EXPECT_TRUE(same_bits(widened.weights, dot.weights));
+  };
+  expect_same_bits([] { return trained_gpt(DType::bf16, NormPosition::pre); });
+  expect_same_bits([] { return trained_gpt(DType::bf16, NormPosition::pre, kTrainingLlama); });
+  expect_same_bits([] { return trained_encoder_decoder(DType::bf16, NormPosition::post); });
 }
 
 TEST(Bf16Model, DoesNotChangeAModelOfF64) {

@@ -1,5 +1,5 @@
-# Trains with DIKKAT on an emulated processor that has AVX2 and no AVX-512, and on this one with the kernels for AVX2. The checkpoints must
-# be equal.
+# Trains with DIKKAT on an emulated PROCESSOR, which must choose the kernels SET by itself, and on this one with the same kernels. LABEL is the
+# set's name in texts. The checkpoints must be equal.
 cmake_minimum_required(VERSION 3.25)
 find_program(QEMU qemu-x86_64)
 if(NOT QEMU)
@@ -14,14 +14,14 @@ set(options --corpus ${FOLDER}/corpus.txt --quiet --set train.max_steps=3 train.
   model.n_layer=1 model.n_embd=32 model.n_head=2)
 foreach(kind emulated here)
   set(emulator)
-  set(ENV{DIKKAT_ISA} avx2)
+  set(ENV{DIKKAT_ISA} ${SET})
   if(kind STREQUAL "emulated")
-    set(emulator ${QEMU} -cpu max)
+    set(emulator ${QEMU} -cpu ${PROCESSOR})
     set(ENV{DIKKAT_ISA})
   endif()
   execute_process(COMMAND ${emulator} ${DIKKAT} --version --verbose OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
-  if(NOT version MATCHES "instructions AVX2\n")
-    message(FATAL_ERROR "${kind}: expected the kernels for AVX2, found\n${version}")
+  if(NOT version MATCHES "instructions ${LABEL}\n")
+    message(FATAL_ERROR "${kind}: expected the kernels for ${LABEL}, found\n${version}")
   endif()
   execute_process(COMMAND ${emulator} ${DIKKAT} train ${options} --out ${FOLDER}/${kind} COMMAND_ERROR_IS_FATAL ANY)
   file(SHA256 ${FOLDER}/${kind}/checkpoints/step-000000003.h5 sum_${kind})

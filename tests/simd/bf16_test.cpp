@@ -90,6 +90,22 @@ float any_float(std::uint64_t bits, int least, int most) {
   return of_bits((static_cast<std::uint32_t>(bits) & 0x807F'FFFFU) | exponent << 23);
 }
 
+using BfWords = simd::Vec<std::uint32_t>;
+using BfSums = simd::Vec<float>;
+
+/// The products of words as f32, as kernels compute them that widen bf16.
+BfSums multiply_add_widened(BfWords a, BfWords b, BfSums c) {
+  const auto upper = [](BfWords word) { return reinterpret_cast<BfSums>(word & 0xFFFF'0000U); };
+  const auto lower = [](BfWords word) { return reinterpret_cast<BfSums>(word << 16); };
+  return simd::fused_multiply_add(lower(a), lower(b), simd::fused_multiply_add(upper(a), upper(b), c));
+}
+constexpr BfSums (*kMultiplyAdds[])(BfWords, BfWords, BfSums) = {
+    multiply_add_widened,
+#if defined(__AVX512BF16__)
+    simd::multiply_add_words,
+#endif
+};
+
 // Exponents: all; about 1; products around the smallest normal number; operands that are denormal.
 TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
   struct Regime {
@@ -105,8 +121,8 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
   };
   for (const Regime& regime : kRegimes) {
     for (int run = 0; run < (testing::kSanitized ? 2'000 : 20'000); ++run) {
-      simd::Vec<std::uint32_t> a{}, b{};
-      simd::Vec<float> c{};
+      BfWords a{}, b{};
+      BfSums c{};
       bf16 pairs_a[kVector][2], pairs_b[kVector][2];
       float sums[kVector];
       // Draw the operands.
@@ -120,20 +136,26 @@ TEST(Bf16, SumsOfProductsAreThoseOfTheReference) {
         b[lane] = std::bit_cast<std::uint32_t>(pairs_b[lane]);
       }
       std::memcpy(&c, sums, sizeof c);
-      // Compare the vector product with the reference, lane by lane.
-      float found[kVector];
-      {
-        const FlushDenormals flushed;
-        simd::store(found, simd::multiply_add_words(a, b, c));
-      }
+      // Compute the reference, lane by lane, and compare.
+      float expected[kVector];
       for (int lane = 0; lane < kVector; ++lane) {
         namespace r = kernels::reference;
-        const float expected =
-            r::multiply_add(pairs_a[lane][0], pairs_b[lane][0], r::multiply_add(pairs_a[lane][1], pairs_b[lane][1], sums[lane]));
-        ASSERT_TRUE(std::bit_cast<std::uint32_t>(found[lane]) == std::bit_cast<std::uint32_t>(expected) ||
-                    (std::isnan(found[lane]) && std::isnan(expected)))
-            << to_float(pairs_a[lane][0]) << " * " << to_float(pairs_b[lane][0]) << " + " << to_float(pairs_a[lane][1]) << " * "
-            << to_float(pairs_b[lane][1]) << " + " << sums[lane] << " = " << found[lane] << ", expected " << expected;
+        expected[lane] = r::multiply_add(pairs_a[lane][0], pairs_b[lane][0],
+                                         r::multiply_add(pairs_a[lane][1], pairs_b[lane][1], sums[lane], simd::kFusesMultiplyAdds),
+                                         simd::kFusesMultiplyAdds);
+      }
+      for (const auto& multiply : kMultiplyAdds) {
+        float found[kVector];
+        {
+          const FlushDenormals flushed;
+          simd::store(found, multiply(a, b, c));
+        }
+        for (int lane = 0; lane < kVector; ++lane) {
+          ASSERT_TRUE(std::bit_cast<std::uint32_t>(found[lane]) == std::bit_cast<std::uint32_t>(expected[lane]) ||
+                      (std::isnan(found[lane]) && std::isnan(expected[lane])))
+              << to_float(pairs_a[lane][0]) << " * " << to_float(pairs_b[lane][0]) << " + " << to_float(pairs_a[lane][1]) << " * "
+              << to_float(pairs_b[lane][1]) << " + " << sums[lane] << " = " << found[lane] << ", expected " << expected[lane];
+        }
       }
     }
   }

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/simd/simd.h"
+
 namespace dikkat {
 namespace {
 
@@ -85,15 +87,18 @@ Pair plain_pair(std::uint32_t radius_word, std::uint32_t angle_word) {
   return {static_cast<double>(radius * cosines[quarter % 4]), static_cast<double>(radius * sines[quarter % 4])};
 }
 
-#if defined(__FMA__) || defined(__aarch64__)
 TEST(RandomNumbers, NormalOnesAreOneChainOfFusedOperations) {
+  if (!simd::kFusesMultiplyAdds) {
+    return;  // such processors round twice
+  }
   const RandomStream stream(3, "chain", 0);
   for (const index first : {index{0}, index{1} << 40}) {
     constexpr index kCount = 100'000;
     const Numbers numbers = drawn(normal_numbers, stream, first, kCount);
     for (index i = 0; i < kCount; i += 2) {
       const Pair pair = plain_pair(stream.word(first + i), stream.word(first + i + 1));
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i)]), std::bit_cast<std::uint32_t>(static_cast<float>(pair.even)))
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i)]),
+                std::bit_cast<std::uint32_t>(static_cast<float>(pair.even)))
           << i;
       ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[static_cast<std::size_t>(i + 1)]),
                 std::bit_cast<std::uint32_t>(static_cast<float>(pair.odd)))
@@ -101,7 +106,6 @@ TEST(RandomNumbers, NormalOnesAreOneChainOfFusedOperations) {
     }
   }
 }
-#endif
 
 TEST(RandomNumbers, NormalOnesAreThoseOfTheCLibrary) {
   const RandomStream stream(4, "library", 0);

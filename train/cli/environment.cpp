@@ -17,11 +17,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "DIKKAT_";
 /// Every variable that the program reads, without the prefix.
-constexpr std::string_view kVariables[] = {"API_KEY", "CACHE_GB", "ENGINE", "ISA"};
+constexpr std::string_view kVariables[] = {"API_KEY", "BF16", "CACHE_GB", "ENGINE", "ISA"};
 
 /// Returns the value of DIKKAT_ISA for the instruction set in use; empty if there is none.
 std::string_view name_of_set() {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"AVX2", "avx2"},
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"SSE4.2", "sse42"},
+                                                                      {"AVX2", "avx2"},
                                                                       {"AVX-512", "avx512"},
                                                                       {"AVX-512 with bf16", "avx512bf16"},
                                                                       {"AMX", "amx"},
@@ -48,6 +49,13 @@ void check_instruction_set(std::string_view wanted) {
                 "); a build with the preset portable, or portable-arm64, has several");
 }
 
+/// Checks DIKKAT_BF16 (base/choose_instruction_set.h).
+void check_bf16(std::string_view wanted) {
+  const bool has_both = kernels::has_bf16_products();
+  require_input(wanted.empty() || wanted == "widen" || (wanted == "dot" && has_both), "DIKKAT_BF16 is ", schema::in_quotes(wanted),
+                ", expected ", has_both ? "dot or widen" : "widen: this processor, or this build, has no instruction for bf16");
+}
+
 }  // namespace
 
 void check_environment() {
@@ -56,6 +64,8 @@ void check_environment() {
     const std::string_view name = text.substr(0, text.find('='));
     if (name == "DIKKAT_ISA") {
       check_instruction_set(text.substr(name.size() + 1));
+    } else if (name == "DIKKAT_BF16") {
+      check_bf16(text.substr(name.size() + 1));
     }
     const std::string_view word = name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : "";
     const std::string_view meant = word.empty() ? "" : nearest_word(kVariables, word);

@@ -273,8 +273,8 @@ class Measurement {
     }
   }
 
-  /// Times tokens of one stream. Unless caches hold the weights, its share is of the best time to read memory of their size, measured before
-  /// and after.
+  /// Times tokens of one stream. Unless caches hold the weights, its share is of the best time to read memory of their size, measured
+  /// before and after.
   void decoding(const TimedModel& timed, PackedType type) {
     constexpr index kTokens = 40, kPrompt = 8;
     const std::string name(name_of(type));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "autograd/base/choose_instruction_set.h"
 #include "autograd/base/error.h"
 #include "autograd/kernels/instruction_set.h"
 
@@ -12,15 +13,6 @@ struct Choice {
   Precision precision;
   const char* reason;
 };
-
-bool is_amd() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_is("amd") != 0;
-#else
-  return false;
-#endif
-}
 
 /// Returns the precision that "auto" selects on this processor, by the measurements in bench/results/bf16.md. A measurement at the start of
 /// a run would make its bits depend on the clock.
@@ -34,7 +26,7 @@ Choice choice_for_this_processor() {
 #if defined(__aarch64__)
   return {Precision::f32, "the speed of bf16 was not measured on arm64 processors"};
 #endif
-  if (is_amd()) {  // Zen 4 and later
+  if (has_fast_vdpbf16ps()) {
     return {Precision::bf16, "this processor multiplies bf16 at twice the rate of f32"};
   }
   return {Precision::f32, "bf16 products without AMX are not faster than f32 on this processor"};

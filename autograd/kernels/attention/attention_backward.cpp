@@ -15,6 +15,7 @@ using namespace attention_tiles;
 
 constexpr index kMostTiles = 4;   // of keys that a task holds in cache while it reads the queries
 constexpr index kLeastTiles = 2;  // with fewer, queries are read too often
+constexpr index kMostCopies = 4;  // of a block of queries, one for each chunk of keys; with more chunks, they share one
 constexpr index kTasks = 48;      // least number of tasks, if there are enough keys
 
 /// The keys of a head are divided into chunks of equal size, one for each task. Depends only on the shape.
@@ -31,6 +32,12 @@ struct Chunks {
     count = std::max<index>(ceil_div(s.keys, keys), 1);
   }
 };
+
+/// The factor of scores, in base 2.
+template <class T>
+T factor_of_scores(const AttentionShape& s) {
+  return static_cast<T>(s.scale * std::numbers::log2e);
+}
 
 /// A block of queries as backward reads it.
 template <class T>
@@ -54,8 +61,9 @@ struct QueryBlock {
   T* delta;     // <dy, y>
 
   template <class Operand>
-  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query, T factor) const {
+  void fill(const AttentionBackward<Operand, T>& p, index b, index h, index query) const {
     const AttentionShape& s = p.shape;
+    const T factor = scales_scores<Operand, T>() ? T(1) : factor_of_scores<T>(s);
     const index width = round_up(s.head_size, kLanes<T>);
     const index count = std::min(kBlock, s.queries - query);
     const index columns = round_up(count, kLanes<T>);
@@ -76,12 +84,6 @@ struct QueryBlock {
     }
   }
 };
-
-/// The factor of scores, in base 2.
-template <class T>
-T factor_of_scores(const AttentionShape& s) {
-  return static_cast<T>(s.scale * std::numbers::log2e);
-}
 
 /// This thread's memory for a ChunkTask, and its products.
 template <class Operand, class T>
@@ -107,6 +109,7 @@ struct BackwardMemory {
   T* dk = pieces.take(held);
   T* dv = pieces.take(held);
   T* dq = pieces.take(0);  // of a block of queries (queries, width), if one chunk has all keys
+  RowsAhead ahead{};
 };
 
 /// Replaces scores by weights w, and ds, which holds dw, by w (dw - delta). Dropped weights become 0.
@@ -129,11 +132,12 @@ template <class T>
 struct Shared {
   Chunks chunks;
   index heads;      // of all batches
-  T* query_blocks;  // (heads, blocks): copies of the queries; null: each task makes its own
+  T* query_blocks;  // (heads, blocks): copies of the queries that many chunks read; null: each task makes its own
   T* dq;            // (heads, queries, width): dq / scale of the chunks so far; null: one chunk has all keys
   T* dk;            // (heads of keys, keys, width): dk / scale of the group's heads so far; null: each head has keys of its own
   T* dv;            // as dk
   TaskOrder* order;
+  const BlockIntervals<T>* see;
   index task(index head, index chunk) const { return chunk * heads + head; }
 };
 
@@ -151,7 +155,7 @@ void add_to_group(bool first, index count, T* own, T* of_group) {
 template <class T>
 struct ScoreTile {
   index query, count;  // the queries
-  index key, at;       // the first key; where its rows begin in a task's memory
+  index key, at;       // the first key; where its rows of dk and dv begin
   const QueryBlock<T>& of;
   const Intervals<T>& see;
   Seen<T> seen;
@@ -165,31 +169,54 @@ template <class Operand, class T>
 class ChunkTask {
  public:
   ChunkTask(const AttentionBackward<Operand, T>& p, const Shared<T>& shared, index head, index chunk)
-      : p_(p),
-        shared_(shared),
-        head_(head),
-        chunk_(chunk),
-        b_(head / p.shape.heads),
-        h_(head % p.shape.heads),
-        m_(p.shape, shared.chunks) {}
+      : p_(p), shared_(shared), head_(head), chunk_(chunk), b_(head / p.shape.heads), h_(head % p.shape.heads), m_(p.shape, shared.chunks) {
+    const HeadRows<T> k = rows_in_place(p_.k, s_, p_.k_rotation, b_, key_head_, first_);
+    const HeadRows<T> v = rows_in_place<T>(p_.v, s_, static_cast<const T*>(nullptr), b_, key_head_, first_);
+    k_ = k.data == nullptr ? HeadRows<T>{m_.k, width_} : k;
+    v_ = v.data == nullptr ? HeadRows<T>{m_.v, width_} : v;
+  }
 
-  void run() const {
-    gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_, held_, held_, m_.k);
-    gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_, held_, held_, m_.v);
-    std::fill_n(m_.dk, held_ * width_, T(0));
-    std::fill_n(m_.dv, held_ * width_, T(0));
+  void run() {
     for (index block = 0; block < blocks_; ++block) {
       add_block(block);
     }
+    read_keys(held_);
     write_keys();
   }
 
  private:
+  /// Gathers the chunk's first `count` keys and values, as far as they are not there yet and cannot be read in place, and begins their
+  /// gradients.
+  void read_keys(index count) {
+    for (; read_ < count; read_ = std::min(read_ + kBlock, held_)) {
+      const index keys = std::min(kBlock, held_ - read_);
+      const index at = read_ * width_;
+      if (k_.data == m_.k) {
+        gather(p_.k, s_, p_.k_rotation, b_, key_head_, first_ + read_, keys, keys, m_.k + at);
+      }
+      if (v_.data == m_.v) {
+        gather<Operand, T>(p_.v, s_, nullptr, b_, key_head_, first_ + read_, keys, keys, m_.v + at);
+      }
+      std::fill_n(m_.dk + at, keys * width_, T(0));
+      std::fill_n(m_.dv + at, keys * width_, T(0));
+      const index next = read_ + keys;
+      fetch_ahead(p_.k, key_head_, first_ + next, std::min(kBlock, held_ - next));
+      fetch_ahead(p_.v, key_head_, first_ + next, std::min(kBlock, held_ - next));
+    }
+  }
+  /// Lets the products fetch rows of a head.
+  template <class Element>
+  void fetch_ahead(const Heads<Element>& heads, index h, index first, index count) {
+    if (heads.data != nullptr) {
+      m_.ahead.add(head_at(heads, s_, b_, h) + first * heads.row_stride, heads.row_stride, count, s_.head_size);
+    }
+  }
+
   /// Adds a block of queries to dk and dv, and in turn the chunk's keys to the block's dq.
-  void add_block(index block) const {
+  void add_block(index block) {
     const index query = block * kBlock;
     const index count = std::min(kBlock, s_.queries - query);
-    const Intervals<T> see(s_, b_, query, count);
+    const Intervals<T>& see = shared_.see->at(b_, block);
     T* dq = shared_.dq == nullptr ? m_.dq : shared_.dq + (head_ * s_.queries + query) * width_;
     if (chunk_ == 0) {
       std::fill_n(dq, count * width_, T(0));
@@ -199,10 +226,14 @@ class ChunkTask {
       const bool is_shared = shared_.query_blocks != nullptr;
       const QueryBlock<T> of(width_, is_shared ? shared_.query_blocks + (head_ * blocks_ + block) * block_size : m_.queries);
       if (!is_shared) {
-        of.fill(p_, b_, h_, query, scales_scores<Operand, T>() ? T(1) : factor_);
+        of.fill(p_, b_, h_, query);
+        fetch_ahead(p_.q, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+        fetch_ahead(p_.dy, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
+        fetch_ahead(p_.y, h_, query + kBlock, std::min(kBlock, s_.queries - query - kBlock));
       }
       for (index key = first_; key < first_ + held_; key += kBlock) {
         const index keys = std::min(kBlock, first_ + held_ - key);
+        read_keys(key - first_ + keys);
         const ScoreTile<T> tile{query, count, key, (key - first_) * width_, of, see, Seen<T>(see, key, keys)};
         compute_weights_again(tile);
         add_to_keys(tile);
@@ -225,22 +256,23 @@ class ChunkTask {
   }
 
   /// Computes a tile's w and ds, (keys, queries).
-  void compute_weights_again(const ScoreTile<T>& t) const {
-    const auto scores = [&](const Part& part, const T* a, const T* b_t, T* c, T of_scores) {
+  void compute_weights_again(const ScoreTile<T>& t) {
+    const auto scores = [&](const Part& part, const HeadRows<T>& a, const T* b_t, T* c, T of_scores) {
       m_.products({.m = part.keys,
                    .n = part.queries,
                    .k = s_.head_size,
-                   .a = a + part.key * width_,
-                   .a_row = width_,
+                   .a = a.data + (t.key - first_ + part.key) * a.stride,
+                   .a_row = a.stride,
                    .b = b_t + part.query,
                    .ldb = kBlock,
                    .c = c + part.key * kBlock + part.query,
-                   .ldc = kBlock},
+                   .ldc = kBlock,
+                   .ahead = &m_.ahead},
                   of_scores);
     };
     t.seen.by_keys([&](const Part& part) {
-      scores(part, m_.k + t.at, t.of.q_t, m_.weights, factor_);
-      scores(part, m_.v + t.at, t.of.dy_t, m_.ds, T(1));
+      scores(part, k_, t.of.q_t, m_.weights, factor_);
+      scores(part, v_, t.of.dy_t, m_.ds, T(1));
     });
     for (const Part& part : t.seen) {
       if (!t.seen.whole()) {
@@ -254,7 +286,7 @@ class ChunkTask {
   }
 
   /// Adds w^T dy to the chunk's dv, and ds^T q to its dk / scale.
-  void add_to_keys(const ScoreTile<T>& t) const {
+  void add_to_keys(const ScoreTile<T>& t) {
     const auto add = [&](const Part& part, const T* a, const T* rows, T* c) {
       m_.products({.m = part.keys,
                    .n = width_,
@@ -265,7 +297,8 @@ class ChunkTask {
                    .ldb = width_,
                    .c = c + part.key * width_,
                    .ldc = width_,
-                   .add = true});
+                   .add = true,
+                   .ahead = &m_.ahead});
     };
     t.seen.by_keys([&](const Part& part) {
       add(part, m_.weights, t.of.dy, m_.dv + t.at);
@@ -274,7 +307,7 @@ class ChunkTask {
   }
 
   /// Adds ds k to the block's dq / scale.
-  void add_to_queries(const ScoreTile<T>& t, T* dq) const {
+  void add_to_queries(const ScoreTile<T>& t, T* dq) {
     for (const Part& part : t.seen) {
       m_.products({.m = std::min(part.queries, t.count - part.query),
                    .n = width_,
@@ -282,11 +315,12 @@ class ChunkTask {
                    .a = m_.ds + part.key * kBlock + part.query,
                    .a_row = 1,
                    .a_col = kBlock,
-                   .b = m_.k + t.at + part.key * width_,
-                   .ldb = width_,
+                   .b = k_.data + (t.key - first_ + part.key) * k_.stride,
+                   .ldb = k_.stride,
                    .c = dq + part.query * width_,
                    .ldc = width_,
-                   .add = true});
+                   .add = true,
+                   .ahead = &m_.ahead});
     }
   }
 
@@ -318,9 +352,11 @@ class ChunkTask {
   index first_ = chunk_ * shared_.chunks.keys;                    // the first key
   index held_ = std::min(shared_.chunks.keys, s_.keys - first_);  // keys
   index blocks_ = ceil_div(s_.queries, kBlock);                   // of queries
+  index read_ = 0;                                                // keys that are gathered
   T factor_ = factor_of_scores<T>(s_);
   BackwardMemory<Operand, T> m_;
   index width_ = m_.width;
+  HeadRows<T> k_, v_;  // the chunk's
 };
 
 }  // namespace
@@ -331,29 +367,31 @@ void attention_backward(const AttentionBackward<Operand, T>& p) {
   const Chunks chunks(s);
   const index heads = s.batch * s.heads;
   const index width = round_up(s.head_size, kLanes<T>);
-  const index blocks = ceil_div(s.queries, kBlock);
-  const index block_size = QueryBlock<T>::size(width);
   const bool one = chunks.count == 1;
-  // With several chunks, the tasks share copies of the queries and a dq that they add to in turn.
+  // With several chunks, the tasks share a dq that they add to in turn.
   const index grouped = s.group() == 1 ? 0 : s.batch * s.heads_of_keys() * s.keys * width;
   const Scratch<T> dq(one ? 0 : heads * s.queries * width);
-  const Scratch<T> query_blocks(one ? 0 : heads * blocks * block_size);
   const Scratch<T> dk(grouped), dv(grouped);
   TaskOrder order(one && grouped == 0 ? 0 : heads * chunks.count);
-  if (!one) {
-    const T factor = scales_scores<Operand, T>() ? T(1) : factor_of_scores<T>(s);
+  const index blocks = ceil_div(s.queries, kBlock);
+  const index block_size = QueryBlock<T>::size(width);
+  const bool shares_queries = chunks.count > kMostCopies;
+  const Scratch<T> query_blocks(shares_queries ? heads * blocks * block_size : 0);
+  if (shares_queries) {
     parallel_for(heads * blocks, Work::elements(heads * blocks * block_size), [&](index task) {
       const index head = task / blocks;
-      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock, factor);
+      QueryBlock<T>(width, query_blocks + task * block_size).fill(p, head / s.heads, head % s.heads, task % blocks * kBlock);
     });
   }
+  const BlockIntervals<T> see(s);
   const Shared<T> shared{.chunks = chunks,
                          .heads = heads,
-                         .query_blocks = one ? nullptr : query_blocks.data(),
+                         .query_blocks = shares_queries ? query_blocks.data() : nullptr,
                          .dq = one ? nullptr : dq.data(),
                          .dk = grouped == 0 ? nullptr : dk.data(),
                          .dv = dv.data(),
-                         .order = &order};
+                         .order = &order,
+                         .see = &see};
   auto lease = [&] { BackwardMemory<Operand, T>{s, chunks}; };
   // The first chunks of all heads come first: under a causal mask most queries see them, and the longest tasks should not begin last.
   auto run = [&](index task) { ChunkTask<Operand, T>(p, shared, task % heads, task / heads).run(); };

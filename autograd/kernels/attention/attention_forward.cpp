@@ -14,23 +14,14 @@ namespace {
 
 using namespace attention_tiles;
 
-/// Copies of the rows of all heads of keys or values, starting at row `begin`, contiguous, (B, heads, rows, width). They are made once if
-/// several tasks read them.
-template <class T>
-struct GatheredHeads {
-  const T* rotation;        // rotation of the rows, or null
-  const T* data = nullptr;  // null: each task gathers what it needs
-  index begin = 0, rows = 0, width = 0;
+constexpr index kMostReads = 16;  // by blocks of queries, of keys and values that stay in place
 
-  /// Returns the rows of a head, starting at `first`. Without copies, they are gathered to `own`.
-  template <class Operand>
-  const T* at(const Heads<const Operand>& heads, const AttentionShape& s, index b, index h, index first, index count, T* own) const {
-    if (data != nullptr) {
-      return data + ((b * s.heads_of_keys() + h) * rows + first - begin) * width;
-    }
-    gather(heads, s, rotation, s.keys_of(b), h, first, count, count, own);
-    return own;
-  }
+/// Copies of the rows of all heads of keys or values, starting at row `begin`, contiguous, (B, heads, rows, width). They are made once if
+/// several tasks read them, and if they are rotated, or so many that rows in place would leave the cache.
+template <class T>
+struct CopiedRows {
+  const T* data = nullptr;  // null: no copies
+  index begin = 0, rows = 0, width = 0;
 };
 
 /// Returns the first key that any query sees, or one before it.
@@ -45,9 +36,9 @@ index first_key_of(const AttentionShape& s) {
   return first;
 }
 
-/// Gathers the rows of the heads, starting at row `begin`, to `to`.
+/// Copies the rows of all heads from row `begin` to `to`.
 template <class Operand, class T>
-GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
+CopiedRows<T> copy_rows(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index begin, T* to) {
   const index width = round_up(s.head_size, kLanes<T>);
   const index rows = s.keys - begin;
   const index blocks = ceil_div(rows, kBlock);
@@ -59,7 +50,7 @@ GatheredHeads<T> gather_heads(const Heads<const Operand>& heads, const Attention
     gather(heads, s, rotation, s.keys_of(head / s.heads_of_keys()), head % s.heads_of_keys(), begin + first, count, count,
            to + (head * rows + first) * width);
   });
-  return {rotation, to, begin, rows, width};
+  return {to, begin, rows, width};
 }
 
 /// This thread's memory for forward_block(), and its products.
@@ -79,7 +70,39 @@ struct ForwardMemory {
   T* y = pieces.take(kBlock * width);         // (queries, width), before the division by the sums
   T* weights = pieces.take(kBlock * kBlock);  // (keys, queries)
   T* keep = pieces.take(kBlock * kBlock);     // (keys, queries)
+  RowsAhead ahead{};
+  bool has_copies = false;  // of keys and values
+
+  /// Lets the products fetch keys and values of a head from `key` up to `end`, at most a tile.
+  template <class Key>
+  void fetch_keys(const AttentionForward<Operand, T, Key>& p, index b, index h, index key, index end) {
+    if (has_copies) {  // they lie side by side, so the processor fetches them
+      return;
+    }
+    const AttentionShape& s = p.shape;
+    const index from = s.keys_of(b), key_head = h / s.group();
+    ahead.add(head_at(p.k, s, from, key_head) + key * p.k.row_stride, p.k.row_stride, std::min(kBlock, end - key), s.head_size);
+    ahead.add(head_at(p.v, s, from, key_head) + key * p.v.row_stride, p.v.row_stride, std::min(kBlock, end - key), s.head_size);
+  }
+  /// Lets the products fetch what the first task of a head reads first.
+  template <class Key>
+  void fetch_head(const AttentionForward<Operand, T, Key>& p, index b, index h) {
+    const AttentionShape& s = p.shape;
+    const index query = (s.queries - 1) / kBlock * kBlock;
+    ahead.add(head_at(p.q, s, b, h) + query * p.q.row_stride, p.q.row_stride, s.queries - query, s.head_size);
+    fetch_keys(p, b, h, std::max<index>(s.first_of(b, query), 0) / kBlock * kBlock, s.keys);
+  }
 };
+
+/// Returns a tile's rows of a head of keys or values: their copies, the rows in place, or what it gathers to `own`.
+template <class Key, class T>
+HeadRows<T> read_tile(const Heads<const Key>& heads, const AttentionShape& s, const T* rotation, const CopiedRows<T>& copies, index b,
+                      index h, index key, index count, T* own) {
+  if (copies.data != nullptr) {
+    return {copies.data + ((b * s.heads_of_keys() + h) * copies.rows + key - copies.begin) * copies.width, copies.width};
+  }
+  return read_rows(heads, s, rotation, s.keys_of(b), h, key, count, count, own);
+}
 
 /// Online softmax of a block of queries.
 template <class T>
@@ -115,18 +138,19 @@ void weigh(const Part& part, T* scores, const T* keep, Sums<T>& sums) {
 
 /// Computes one block of queries of one head with all keys that it sees.
 template <class Operand, class T, class Key>
-void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHeads<T>& all_k, const GatheredHeads<T>& all_v, index b,
-                   index h, index query) {
+void forward_block(const AttentionForward<Operand, T, Key>& p, const CopiedRows<T>& all_k, const CopiedRows<T>& all_v,
+                   const Intervals<T>& see, index b, index h, index query) {
   const AttentionShape& s = p.shape;
   const index count = std::min(kBlock, s.queries - query);
-  const ForwardMemory<Operand, T> m(s);
+  ForwardMemory<Operand, T> m(s);
+  m.has_copies = all_v.data != nullptr;
   const index width = m.width;
   const T factor = static_cast<T>(s.scale * std::numbers::log2e);
-  const Intervals<T> see(s, b, query, count);
   const index key_head = h / s.group();
   // Gather and transpose the queries, and begin with empty sums.
-  gather(p.q, s, p.q_rotation + b * p.q_rotation_batch_stride, b, h, query, count, see.columns, m.q);
-  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, m.q, width, m.q_t, kBlock);
+  const HeadRows<T> q = read_rows(p.q, s, p.q_rotation == nullptr ? nullptr : p.q_rotation + b * p.q_rotation_batch_stride, b, h, query,
+                                  count, see.columns, m.q);
+  tile_transpose(see.columns, width, scales_scores<Operand, T>() ? T(1) : factor, q.data, q.stride, m.q_t, kBlock);
   std::fill_n(m.y, count * width, T(0));
   Sums<T> sums;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as it is used
   std::fill_n(sums.highest, kBlock, -kInfinity<T>);
@@ -136,19 +160,25 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
   for (index key = see.whole.any_begin / kBlock * kBlock; key < see.whole.any_end; key += kBlock) {
     const index keys = std::min(kBlock, s.keys - key);
     const Seen<T> seen(see, key, keys);
-    const T* k = all_k.at(p.k, s, b, key_head, key, keys, m.k);
-    const T* v = all_v.at(p.v, s, b, key_head, key, keys, m.v);
+    const HeadRows<T> k = read_tile(p.k, s, p.k_rotation, all_k, b, key_head, key, keys, m.k);
+    const HeadRows<T> v = read_tile<Key, T>(p.v, s, nullptr, all_v, b, key_head, key, keys, m.v);
+    if (key + kBlock < see.whole.any_end) {
+      m.fetch_keys(p, b, h, key + kBlock, see.whole.any_end);
+    } else if (const index head = b * s.heads + h + 1; s.queries > kBlock && query <= kBlock && head < s.batch * s.heads) {
+      m.fetch_head(p, head / s.heads, head % s.heads);
+    }
     // Compute the scores.
     seen.by_keys([&](const Part& part) {
       m.products({.m = part.keys,
                   .n = part.queries,
                   .k = s.head_size,
-                  .a = k + part.key * width,
-                  .a_row = width,
+                  .a = k.data + part.key * k.stride,
+                  .a_row = k.stride,
                   .b = m.q_t + part.query,
                   .ldb = kBlock,
                   .c = m.weights + part.key * kBlock + part.query,
-                  .ldc = kBlock},
+                  .ldc = kBlock,
+                  .ahead = &m.ahead},
                  factor);
     });
     // Turn the scores into weights, and add the weighted values.
@@ -160,18 +190,26 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
         draw_dropout(s, b, h, query, key, part, m.keep);
       }
       weigh(part, m.weights, s.dropout > 0 ? m.keep : nullptr, sums);
-      m.products({.m = std::min(part.queries, count - part.query),
-                  .n = width,
-                  .k = part.keys,
-                  .a = m.weights + part.key * kBlock + part.query,
-                  .a_row = 1,
-                  .a_col = kBlock,
-                  .b = v + part.key * width,
-                  .ldb = width,
-                  .c = m.y + part.query * width,
-                  .ldc = width,
-                  .add = true,
-                  .row_factors = sums.rescale + part.query});
+      const index rows = seen.whole() ? part.queries : kRows;
+      for (index i = part.query; i < std::min(part.query + part.queries, count); i += rows) {
+        const index seen_keys = seen.whole() ? part.keys : std::min(part.keys, see.end_of_rows[i / kRows] - key - part.key);
+        if (seen_keys <= 0) {
+          continue;  // these queries keep their sums
+        }
+        m.products({.m = std::min(rows, count - i),
+                    .n = width,
+                    .k = seen_keys,
+                    .a = m.weights + part.key * kBlock + i,
+                    .a_row = 1,
+                    .a_col = kBlock,
+                    .b = v.data + part.key * v.stride,
+                    .ldb = v.stride,
+                    .c = m.y + i * width,
+                    .ldc = width,
+                    .add = true,
+                    .row_factors = sums.rescale + i,
+                    .ahead = &m.ahead});
+      }
     }
   }
 
@@ -182,12 +220,13 @@ void forward_block(const AttentionForward<Operand, T, Key>& p, const GatheredHea
     const Vec<T> log = simd::load(sums.highest + i) + simd::log2_of_positive(total);
     simd::store(log2_sum + i, total == T(0) ? simd::broadcast(kInfinity<T>) : log, lanes);
   });
-  for (index i = 0; i < count; ++i) {
-    if (sums.total[i] == T(0)) {  // it saw no key
-      std::fill_n(m.y + i * width, width, T(0));
-    }
-    const HeadsOut<Operand> out{p.y};
-    scatter<Operand, T>(out, s, nullptr, b, h, query + i, 1, m.y + i * width, sums.total[i] == T(0) ? T(0) : 1 / sums.total[i]);
+  Operand* to = head_at(p.y, s, b, h) + query * p.y.row_stride;
+  for (index i = 0; i < count; ++i, to += p.y.row_stride) {
+    const bool sees_none = sums.total[i] == T(0);
+    const T factor_of_row = sees_none ? T(0) : 1 / sums.total[i];
+    simd::for_vectors<T>(0, s.head_size, [&](index d, auto lanes) {
+      simd::store_as<T>(to + d, sees_none ? Vec<T>{} : factor_of_row * simd::load(m.y + i * width + d), lanes);
+    });
   }
 }
 
@@ -204,14 +243,19 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
   }
   const index blocks = ceil_div(s.queries, kBlock);
   const index heads = s.batch * s.heads;
-  GatheredHeads<T> k{p.k_rotation}, v{nullptr};
+  CopiedRows<T> k, v;
   const index begin = first_key_of(s) / kBlock * kBlock;
-  const index gathered = blocks > 1 ? s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>) : 0;
-  const Scratch<T> own_k(gathered), own_v(gathered);
-  if (blocks > 1) {
-    k = gather_heads(p.k, s, p.k_rotation, begin, own_k.data());
-    v = gather_heads<Key, T>(p.v, s, nullptr, begin, own_v.data());
+  const bool copies_v = blocks > kMostReads || (blocks > 1 && !std::is_same_v<Key, T>);
+  const bool copies_k = copies_v || (blocks > 1 && p.k_rotation != nullptr);
+  const index copied = s.batch * s.heads_of_keys() * (s.keys - begin) * round_up(s.head_size, kLanes<T>);
+  const Scratch<T> own_k(copies_k ? copied : 0), own_v(copies_v ? copied : 0);
+  if (copies_k) {
+    k = copy_rows(p.k, s, p.k_rotation, begin, own_k.data());
   }
+  if (copies_v) {
+    v = copy_rows<Key, T>(p.v, s, nullptr, begin, own_v.data());
+  }
+  const BlockIntervals<T> see(s);
   for_each_task(
       heads * blocks, blocks > 1, work_of(s, 2), [&] { ForwardMemory<Operand, T>{s}; },
       [&](index task) {
@@ -219,7 +263,7 @@ void attention_forward(const AttentionForward<Operand, T, Key>& p) {
         // longest tasks should not begin last.
         const index head = task / blocks;
         const index block = blocks - 1 - task % blocks;
-        forward_block(p, k, v, head / s.heads, head % s.heads, block * kBlock);
+        forward_block(p, k, v, see.at(head / s.heads, block), head / s.heads, head % s.heads, block * kBlock);
       });
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "autograd/base/parallel.h"
+#include "autograd/base/scratch.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/rotation.h"
 #include "autograd/kernels/elementwise.h"
@@ -29,6 +31,7 @@ constexpr index kBlock = 64;  // queries, and keys, of a tile
 
 constexpr index kPanel = 16;  // queries that are masked together, and keys, in tiles of which they see only a part
 constexpr index kPanels = kBlock / kPanel;
+constexpr index kRows = 8;  // queries whose results end with the last key that any of them sees
 template <class T>
 constexpr T kInfinity = std::numeric_limits<T>::infinity();
 
@@ -70,6 +73,9 @@ class Products {
     if constexpr (std::is_same_v<T, float>) {
       if (amx_) {
         (*amx_)(p, factor);
+        if (p.ahead != nullptr) {
+          p.ahead->fetch();
+        }
         return;
       }
     }
@@ -98,6 +104,34 @@ void gather(const Heads<const Operand>& heads, const AttentionShape& s, const T*
     });
   }
   std::fill_n(to + count * width, (rows - count) * width, T(0));
+}
+
+/// Rows of a head, `stride` elements apart.
+template <class T>
+struct HeadRows {
+  const T* data = nullptr;
+  index stride = 0;
+};
+
+/// Returns rows of a head that lie in place, if they need no conversion, rotation or padding. Otherwise data is null.
+template <class T, class Operand>
+HeadRows<T> rows_in_place(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first) {
+  if constexpr (std::is_same_v<Operand, T>) {
+    if (rotation == nullptr && s.head_size % kLanes<T> == 0) {
+      return {head_at(heads, s, b, h) + first * heads.row_stride, heads.row_stride};
+    }
+  }
+  return {};
+}
+/// Returns `count` rows of a head: in place if they can be read there, and no more are wanted, or gathered to `own`.
+template <class Operand, class T>
+HeadRows<T> read_rows(const Heads<const Operand>& heads, const AttentionShape& s, const T* rotation, index b, index h, index first,
+                      index count, index wanted, T* own) {
+  if (const HeadRows<T> rows = rows_in_place(heads, s, rotation, b, h, first); rows.data != nullptr && count == wanted) {
+    return rows;
+  }
+  gather(heads, s, rotation, b, h, first, count, wanted, own);
+  return {own, round_up(s.head_size, kLanes<T>)};
 }
 
 /// Does the reverse of gather(): writes `count` rows, multiplied by a factor and rotated back, to a head.
@@ -143,7 +177,8 @@ struct Intervals {
   IntVec<T> key_begin[kBlock / kLanes<T>] = {}, key_end[kBlock / kLanes<T>] = {};  // for each query; those past the block's end see no key
   Panel panels[kPanels] = {};
   Panel whole;
-  index columns;  // queries, in whole vectors
+  index end_of_rows[kBlock / kRows] = {};  // the key after the last one that any of these kRows queries sees
+  index columns;                           // queries, in whole vectors
 
   Intervals(const AttentionShape& s, index b, index query, index count) : columns(round_up(count, kLanes<T>)) {
     const Panel nothing{0, s.keys, s.keys, 0};
@@ -157,11 +192,35 @@ struct Intervals {
       }
       panel.add(lo, hi);
       whole.add(lo, hi);
+      index& end = end_of_rows[i / kRows];
+      end = lo < hi ? std::max(end, hi) : end;
       key_begin[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(lo);
       key_end[i / kLanes<T>][i % kLanes<T>] = static_cast<std::int32_t>(hi);
     }
   }
 };
+
+/// The intervals of all blocks of queries. All batches have the same ones if the shape gives none of its own.
+template <class T>
+class BlockIntervals {
+ public:
+  explicit BlockIntervals(const AttentionShape& s)
+      : blocks_(ceil_div(s.queries, kBlock)),
+        batch_stride_(s.key_begin == nullptr && s.key_end == nullptr ? 0 : blocks_),
+        intervals_((batch_stride_ == 0 ? 1 : s.batch) * blocks_) {
+    for (index b = 0; b < (batch_stride_ == 0 ? std::min<index>(s.batch, 1) : s.batch); ++b) {
+      for (index query = 0; query < s.queries; query += kBlock) {
+        new (intervals_ + b * blocks_ + query / kBlock) Intervals<T>(s, b, query, std::min(kBlock, s.queries - query));
+      }
+    }
+  }
+  const Intervals<T>& at(index b, index block) const { return intervals_[b * batch_stride_ + block]; }
+
+ private:
+  index blocks_, batch_stride_;
+  Scratch<Intervals<T>> intervals_;  // which have no destructor
+};
+static_assert(std::is_trivially_destructible_v<Intervals<float>>);
 
 /// A rectangle of a tile, relative to the tile's first key and query.
 struct Part {

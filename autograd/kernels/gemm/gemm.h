@@ -70,8 +70,8 @@ using Bf16Source = F32OrBf16<const float, const bf16>;
 using Bf16Target = F32OrBf16<float, bf16>;
 
 /// The product of numbers that are bf16, or are rounded to it, with sums in f32, which are rounded once if C is bf16. An element is summed
-/// over words of two k, in blocks, as simd::multiply_add_words() does. A processor without that instruction computes the same bits, at
-/// about f32's speed. AMX and arm64's bfmmla add in ways of their own (tests/kernels/reference/gemm.h).
+/// over words of two k, in blocks, as simd::multiply_add_words() does. Without that instruction, or where it is slow, numbers are widened
+/// and multiplied as f32, with the same bits. AMX and arm64's bfmmla add in ways of their own (tests/kernels/reference/gemm.h).
 using Bf16Gemm = GemmOf<Bf16Source, Bf16Target, float>;
 void gemm(const Bf16Gemm& problem);
 

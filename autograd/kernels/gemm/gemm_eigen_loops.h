@@ -17,11 +17,14 @@ using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajo
 template <class T>
 using View = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-// The order of Eigen's sums depends on its blocking, and so on the cache sizes. Constants make it the same everywhere.
-inline const bool cache_sizes_set = [] {
-  Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
-  return true;
-}();
+/// Makes the order of Eigen's sums the same everywhere: it depends on the blocking, and so on the cache sizes. It is no static variable of
+/// the namespace, because that would run code of this instruction set at the start of the program, on any processor.
+inline void set_cache_sizes() {
+  [[maybe_unused]] static const bool is_set = [] {
+    Eigen::setCpuCacheSizes(32 << 10, 1 << 20, 8 << 20);
+    return true;
+  }();
+}
 
 /// Returns the rows of C in a block, which one thread computes: enough blocks for some threads, and enough rows for Eigen. It depends on
 /// the shape only, because Eigen's order of sums depends on the size of the product.
@@ -62,6 +65,7 @@ void multiply_block(const Gemm<Operand, Sum>& p, index begin, index end) {
 
 template <class Operand, class Sum>
 void gemm_eigen(const Gemm<Operand, Sum>& problem) {
+  eigen::set_cache_sizes();
   if (problem.m > 0 && problem.n > 0) {
     parallel_blocks(problem.m, eigen::rows_of_block(problem.m), Work::products(problem.m, problem.n, problem.k),
                     [&](index begin, index end) { eigen::multiply_block(problem, begin, end); });

@@ -3,14 +3,22 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "autograd/base/bf16.h"
 #include "autograd/kernels/gemm/transpose_block.h"
 #include "autograd/simd/simd.h"
 
 // Operands in the order in which a tile of a product reads them. A word is the part multiplied at once for an element of C: an f32, or two
-// bf16 that are adjacent in k; for arm64's bfmmla four.
+// bf16 that are adjacent in k; for arm64's bfmmla four. Widened bf16 are f32, whose pairs in k are swapped: a tile then adds products in
+// the order of vdpbf16ps, the second of a pair first.
 namespace dikkat::kernels {
+
+/// The type of bf16 that are multiplied as f32.
+struct Widened {};
+/// The type of numbers that a tile reads, for operands of T.
+template <class T>
+using NumberOf = std::conditional_t<std::is_same_v<T, bf16>, bf16, float>;
 
 template <class T>
 struct WordOf {
@@ -28,11 +36,11 @@ template <class T>
 using Word = typename WordOf<T>::type;
 /// Numbers in a word.
 template <class T>
-inline constexpr index kInWord = static_cast<index>(sizeof(Word<T>) / sizeof(T));
-/// Returns the words of `depth` numbers along k. bf16 that are missing in the last word are zero.
+inline constexpr index kInWord = static_cast<index>(sizeof(Word<T>) / sizeof(NumberOf<T>));
+/// Returns the words of `depth` numbers along k. bf16 that are missing in the last word, or pair, are zero.
 template <class T>
 constexpr index words_of(index depth) {
-  return ceil_div(depth, kInWord<T>);
+  return std::is_same_v<T, Widened> ? round_up(depth, 2) : ceil_div(depth, kInWord<T>);
 }
 
 template <class T>
@@ -180,6 +188,58 @@ template <index kWidth, class From>
 void pack_rows(const From* from, index ld, index count, index depth, std::uint64_t* words) {
   pack_rows<kWidth>(from, ld, count, depth, reinterpret_cast<std::uint32_t*>(words));
   join_words<kWidth>(depth, words);
+}
+
+// The functions below widen bf16, and f32 that they round to it.
+
+inline simd::Vec<float> widened(const float* from) { return simd::rounded_as_bf16(simd::load(from)); }
+inline simd::Vec<float> widened(const bf16* from) { return simd::load_bf16(from); }
+
+/// Widens a row of numbers, its pairs swapped.
+template <class From>
+void widen_row(const From* from, index depth, float* to) {
+  index k = 0;
+  for (; k + simd::kLanes<float> <= depth; k += simd::kLanes<float>) {
+    simd::store(to + k, simd::swapped_pairs(widened(from + k)));
+  }
+  for (; k < round_up(depth, 2); ++k) {
+    to[k ^ 1] = k < depth ? to_float(detail::rounded(from[k])) : 0.0F;
+  }
+}
+
+/// Does what pack_columns() does, but widens: (words_of<Widened>(depth), kWidth).
+template <index kWidth, class From>
+void widen_columns(const From* from, index ld, index count, index depth, float* to) {
+  for (index k = 0; k < round_up(depth, 2); ++k) {
+    const From* row = from + k * ld;
+    float* const out = to + (k ^ 1) * kWidth;
+    const index used = k < depth ? std::min(count, kWidth) : 0;
+    index at = 0;
+    for (; at + simd::kLanes<float> <= used; at += simd::kLanes<float>) {
+      simd::store(out + at, widened(row + at));
+    }
+    for (; at < kWidth; ++at) {
+      out[at] = at < used ? to_float(detail::rounded(row[at])) : 0.0F;
+    }
+  }
+}
+
+/// Widens (words_of<Widened>(depth), kWidth) numbers, which pack(k, count, words) packs as words of bf16, `count` k at a time.
+template <index kWidth, class Pack>
+void widen_words(index depth, float* to, Pack&& pack) {
+  constexpr index kAtOnce = 32;
+  alignas(64) std::uint32_t words[kAtOnce / 2 * kWidth];  // they stay in L1
+  for (index k = 0; k < depth; k += kAtOnce) {
+    const index count = std::min(kAtOnce, depth - k);
+    pack(k, count, words);
+    for (index pair = 0; pair < ceil_div(count, 2); ++pair, to += 2 * kWidth) {
+      for (index i = 0; i < kWidth; i += simd::kLanes<float>) {
+        const auto word = simd::load(words + pair * kWidth + i);
+        simd::store(to + i, reinterpret_cast<simd::Vec<float>>(word & 0xFFFF'0000U));
+        simd::store(to + kWidth + i, reinterpret_cast<simd::Vec<float>>(word << 16));
+      }
+    }
+  }
 }
 
 }  // namespace dikkat::kernels

@@ -1,6 +1,7 @@
 #include "autograd/kernels/gemm/gemm_tiles.h"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 
 #include "autograd/base/parallel.h"
@@ -50,7 +51,7 @@ struct Tile {
   index row, col;
   index rows, cols;  // that are computed
   index words;       // along k
-  Rows<T> a;
+  Rows<NumberOf<T>> a;
   Rows<Word<T>> b;
   const float* before;  // the sums over the block's k before these, or null
 };
@@ -59,15 +60,15 @@ struct Tile {
 template <class T>
 class Product {
  public:
-  explicit Product(const GemmOn<T>& p, const Product* plus = nullptr) : p_(p), cut_(cut_of(p)), plus_(plus) {}
+  explicit Product(const ProblemOf<T>& p, const Product* plus = nullptr) : p_(p), cut_(cut_of<T>(p)), plus_(plus) {}
 
   /// Returns whether it can be computed panel by panel next to another product.
-  bool can_be_added() const { return cut_.a == ReadA::in_place && !p_.lower; }
+  bool can_be_added() const { return cut_.chunk_depth >= p_.k && !p_.lower; }
 
   void compute() const {
     for_blocks({0, p_.k}, cut_.chunk_depth, [&](Block k) {
       for (index first = 0; first < cut_.tiles; first += cut_.chunk_tiles) {
-        multiply(ChunkOfA<T>(p_, cut_, Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)}));
+        multiply(Chunk{k, first, std::min(first + cut_.chunk_tiles, cut_.tiles)});
       }
     });
   }
@@ -83,9 +84,20 @@ class Product {
         : Scratch(!rounds_c(product.p_) ? 0 : (product.is_one_block() ? 1 : tiles) * kTileSize) {}
   };
   bool is_one_block() const { return p_.k <= cut_.depth; }
+  bool adds_after(const Chunk& chunk) const { return plus_ != nullptr && chunk.k.end == p_.k; }
 
-  /// Returns all of A, which is read in place.
-  ChunkOfA<T> whole_a() const { return {p_, cut_, {{0, p_.k}, 0, cut_.tiles}}; }
+  /// A of a chunk, and of the product that is added after it.
+  struct Operands {
+    ChunkOfA<T> a;
+    std::optional<ChunkOfA<T>> of_plus;
+    Operands(const Product& product, const Chunk& chunk) : a(product.p_, product.cut_, chunk) {
+      if (product.adds_after(chunk)) {
+        const Product& plus = *product.plus_;
+        of_plus.emplace(plus.p_, plus.cut_, Chunk{{0, plus.p_.k}, chunk.first, chunk.end});
+      }
+    }
+  };
+
   /// Leases this thread's memory for a moment, so that multiply_panel() finds it.
   void lease_memory() const {
     const PanelOfB<T> panel(p_, cut_, 0);
@@ -99,10 +111,18 @@ class Product {
             .tile_end = chunk.end};
   }
 
-  /// Multiplies the tiles of a chunk on all threads.
-  void multiply(const ChunkOfA<T>& a) const {
-    const bool adds = plus_ != nullptr && a.chunk().k.end == p_.k;
+  /// Multiplies the tiles of a chunk on all threads. In one group of panels, each thread has tiles of its own, and packs them into its own
+  /// memory: what another thread has written there before would be slow to write.
+  void multiply(const Chunk& chunk) const {
+    const bool adds = adds_after(chunk);
+    std::optional<Operands> shared;
+    if (cut_.groups > 1) {
+      shared.emplace(*this, chunk);
+    }
+    const index own_tiles = shared ? 0 : ceil_div(chunk.tiles(), thread_count());
     auto on_thread = [&] {
+      const Scratch<Word<T>> own(packed_words<T>(cut_, own_tiles, chunk.k.depth()));
+      const Scratch<Word<T>> own_of_plus(adds ? packed_words<T>(plus_->cut_, own_tiles, plus_->p_.k) : 0);
       lease_memory();
       if (adds) {
         plus_->lease_memory();
@@ -111,17 +131,22 @@ class Product {
     // The tiles of all groups of panels are numbered one after another, and the threads get equal ranges of them.
     index all = 0;
     for (index i = 0; i < cut_.groups; ++i) {
-      all += group_at(i, a.chunk()).size();
+      all += group_at(i, chunk).size();
     }
-    const Work work = Work::products(std::min(a.chunk().tiles() * kRows, p_.m), p_.n, a.chunk().k.depth());
+    const Work work = Work::products(std::min(chunk.tiles() * kRows, p_.m), p_.n, chunk.k.depth());
     parallel_ranges(all, work, on_thread, [&](index from, index to) {
       for (index i = 0, before = 0; before < to && i < cut_.groups; ++i) {
-        const Group group = group_at(i, a.chunk());
+        const Group group = group_at(i, chunk);
         const index first = group.tile_at(from - before), end = group.tile_at(to - before);
+        std::optional<Operands> own;
+        if (!shared) {
+          own.emplace(*this, Chunk{chunk.k, first, end});
+        }
+        const Operands& operands = shared ? *shared : *own;
         for (index panel = group.panel; panel < group.panel_end; ++panel) {
-          multiply_panel(a, first, end, panel);
+          multiply_panel(operands.a, first, end, panel);
           if (adds) {
-            plus_->multiply_panel(plus_->whole_a(), first, end, panel);
+            plus_->multiply_panel(*operands.of_plus, first, end, panel);
           }
         }
         before += group.size();
@@ -181,8 +206,8 @@ class Product {
     return p_.lower ? std::min(all, tile * kRows + rows_of(tile) - panel * kCols) : all;
   }
   void multiply_tile(const Tile<T>& t, Base base, const float* bias, float* c, index ldc) const {
-    const auto& functions = p_.transpose_a ? kMultiply<T, true> : kMultiply<T, false>;
-    const MultiplyTile<T> function =
+    const auto& functions = p_.transpose_a ? kMultiply<NumberOf<T>, true> : kMultiply<NumberOf<T>, false>;
+    const MultiplyTile<NumberOf<T>> function =
         functions[static_cast<std::size_t>(t.rows - 1)][static_cast<std::size_t>(ceil_div(t.cols, kLanes<float>) - 1)];
     function(t.words, t.a.at, t.a.apart, t.b.at, t.b.apart, t.before, base, bias, c, ldc);
   }
@@ -210,7 +235,7 @@ class Product {
 
   /// Adds the block's sums to those of the tile so far, which the last block rounds into C.
   void add_and_round(Block block, const Tile<T>& t, float* sums) const {
-    if constexpr (std::is_same_v<T, bf16>) {
+    if constexpr (!std::is_same_v<T, float>) {
       bf16* c = p_.c.as_bf16() + t.row * p_.ldc + t.col;
       const bool has_base = p_.add || p_.bias != nullptr;
       if (block.begin == 0 && has_base) {
@@ -218,6 +243,10 @@ class Product {
           const float bias = p_.bias != nullptr ? p_.bias[t.col + j] : 0.0F;
           sums[i * kCols + j] = p_.add ? to_float(c[i * p_.ldc + j]) + bias : bias;
         });
+      }
+      for (index i = 0; i < t.rows && block.end == p_.k; ++i) {
+        __builtin_prefetch(c + i * p_.ldc, 1);
+        __builtin_prefetch(c + i * p_.ldc + t.cols - 1, 1);
       }
       multiply_tile(t, block.begin > 0 || has_base ? Base::previous : Base::nothing, nullptr, sums, kCols);
       for (index i = 0; i < t.rows && block.end == p_.k; ++i) {
@@ -234,7 +263,7 @@ class Product {
     }
   }
 
-  const GemmOn<T>& p_;
+  const ProblemOf<T>& p_;
   Cut cut_;
   const Product* plus_;
 };
@@ -246,12 +275,12 @@ Bf16Source shifted(const Bf16Source& numbers, index by) {
 
 /// Computes the product of each block of k by itself, and then adds them up in their order.
 template <class T>
-void compute_by_blocks(const GemmOn<T>& p) {
+void compute_by_blocks(const ProblemOf<T>& p) {
   const index depth = gemm_block_depth(p.k, p.depth);
   const index blocks = ceil_div(p.k, depth);
   const Scratch<float> sums(blocks * p.m * p.n);
   run_tasks(blocks, Work::products(p.m, p.n, depth), [&](index block) {
-    GemmOn<T> q = p;
+    ProblemOf<T> q = p;
     q.k = std::min(depth, p.k - block * depth);
     q.a = shifted(p.a, block * depth * (p.transpose_a ? p.lda : 1));
     q.b = shifted(p.b, block * depth * (p.transpose_b ? 1 : p.ldb));
@@ -279,14 +308,14 @@ void compute_by_blocks(const GemmOn<T>& p) {
 }
 
 template <class T>
-void compute(const GemmOn<T>& p) {
+void compute(const ProblemOf<T>& p) {
   if (p.m > 0 && p.n > 0) {
     gives_blocks_to_threads(p) ? compute_by_blocks<T>(p) : Product<T>(p).compute();
   }
 }
 
 template <class T>
-bool compute_both(const GemmOn<T>& p, const GemmOn<T>& plus) {
+bool compute_both(const ProblemOf<T>& p, const ProblemOf<T>& plus) {
   if (p.m == 0 || p.n == 0 || p.lower || plus.plus != nullptr) {
     return false;
   }
@@ -298,6 +327,18 @@ bool compute_both(const GemmOn<T>& p, const GemmOn<T>& plus) {
   return true;
 }
 
+/// Calls f with the type as which tiles read bf16 here.
+template <class F>
+auto as_multiplied(F&& f) {
+#if defined(__AVX512BF16__)
+  return widens_bf16_products() ? f(Widened{}) : f(bf16{});
+#elif defined(DIKKAT_BFMMLA)
+  return f(bf16{});
+#else
+  return f(Widened{});
+#endif
+}
+
 }  // namespace
 
 index gemm_block_depth(index k, index most) noexcept {
@@ -306,8 +347,12 @@ index gemm_block_depth(index k, index most) noexcept {
 }
 
 void gemm_tiles(const Gemm<float>& p) { compute<float>(p); }
-void gemm_tiles(const Bf16Gemm& p) { has_amx_products() ? gemm_amx(p) : compute<bf16>(p); }
+void gemm_tiles(const Bf16Gemm& p) {
+  has_amx_products() ? gemm_amx(p) : as_multiplied([&](auto type) { compute<decltype(type)>(p); });
+}
 bool gemm_tiles_of_both(const Gemm<float>& p, const Gemm<float>& plus) { return compute_both<float>(p, plus); }
-bool gemm_tiles_of_both(const Bf16Gemm& p, const Bf16Gemm& plus) { return !has_amx_products() && compute_both<bf16>(p, plus); }
+bool gemm_tiles_of_both(const Bf16Gemm& p, const Bf16Gemm& plus) {
+  return !has_amx_products() && as_multiplied([&](auto type) { return compute_both<decltype(type)>(p, plus); });
+}
 
 }  // namespace dikkat::kernels

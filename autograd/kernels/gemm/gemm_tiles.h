@@ -9,7 +9,7 @@ void gemm_tiles(const Gemm<float>& problem);
 void gemm_tiles(const Bf16Gemm& problem);
 
 /// Computes the product, and then the one that is added to it, while a panel of C is in the cache. The bits are those of one after the
-/// other. Returns false, and does nothing, if the second has an A that must be packed first, or AMX computes it.
+/// other. Returns false, and does nothing, if the second has an A that is packed in several parts of k, or AMX computes it.
 bool gemm_tiles_of_both(const Gemm<float>& problem, const Gemm<float>& plus);
 bool gemm_tiles_of_both(const Bf16Gemm& problem, const Bf16Gemm& plus);
 

@@ -30,8 +30,8 @@ enum class ReadB { in_place, packed, prefetched };
 ///
 /// | operand                                         | of f32                | of bf16                                      |
 /// |-------------------------------------------------|-----------------------|----------------------------------------------|
-/// | A (m, k)                                        | in place              | in place if it is stored as words of bf16,   |
-/// |                                                 |                       | else packed by rows                          |
+/// | A (m, k)                                        | in place              | in place if it is stored as words of bf16    |
+/// |                                                 |                       | and not widened, else packed by rows         |
 /// | A^T (k, m), fits into L2, read by few panels    | in place              | packed by tiles                              |
 /// | any other A^T                                   | packed by tiles       | packed by tiles                              |
 /// | B (k, n), fits into L2, in whole vectors        | in place              | packed                                       |
@@ -59,12 +59,18 @@ struct Cut {
   index chunk_tiles;  // tiles at a time, for which A is packed
 };
 
-inline ReadA read_a(const Gemm<float>& p) {
+/// The product of operands that a tile reads as T.
+template <class T>
+using ProblemOf = std::conditional_t<std::is_same_v<T, float>, Gemm<float>, Bf16Gemm>;
+
+template <class T>
+ReadA read_a(const Gemm<float>& p) {
   const bool in_place = !p.transpose_a || (p.k * p.m <= kFitsL2 && p.n < kFewPanels * kCols);
   return in_place ? ReadA::in_place : ReadA::packed_tiles;
 }
-inline ReadA read_a(const Bf16Gemm& p) {
-  const bool has_words = p.a.is_bf16() && p.k % kInWord<bf16> == 0 && p.lda % kInWord<bf16> == 0;
+template <class T>
+ReadA read_a(const Bf16Gemm& p) {
+  const bool has_words = std::is_same_v<T, bf16> && p.a.is_bf16() && p.k % kInWord<bf16> == 0 && p.lda % kInWord<bf16> == 0;
   return p.transpose_a ? ReadA::packed_tiles : has_words ? ReadA::in_place : ReadA::packed_rows;
 }
 
@@ -81,13 +87,13 @@ ReadB read_b(const Problem& p) {
 inline bool rounds_c(const Gemm<float>&) { return false; }
 inline bool rounds_c(const Bf16Gemm& p) { return p.c.is_bf16(); }
 
-template <class Problem>
-Cut cut_of(const Problem& p) {
+template <class T>
+Cut cut_of(const ProblemOf<T>& p) {
   Cut cut{};
   cut.depth = gemm_block_depth(p.k, p.depth);
   cut.panels = ceil_div(p.n, kCols);
   cut.tiles = ceil_div(p.m, index{kRows});
-  cut.a = read_a(p);
+  cut.a = read_a<T>(p);
   cut.b = read_b(p);
   cut.b_in_parts = p.transpose_a && p.m * cut.depth <= kFitsL2;
   // Which tiles threads share.

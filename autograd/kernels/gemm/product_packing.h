@@ -33,13 +33,20 @@ void visit(const Bf16Source& source, F&& f) {
 
 inline const float* stored_as(const float* numbers, float) { return numbers; }
 inline const bf16* stored_as(const Bf16Source& numbers, bf16) { return numbers.as_bf16(); }
+inline const float* stored_as(const Bf16Source&, Widened) { return nullptr; }  // it is never read in place
 
-/// A of a chunk: in place, or packed by all threads.
+/// Returns the words of A that are packed for some tiles.
+template <class T>
+index packed_words(const Cut& cut, index tiles, index depth) {
+  return cut.a == ReadA::in_place ? 0 : tiles * kRows * words_of<T>(depth);
+}
+
+/// A of a chunk: in place, or packed by all threads; within a parallel loop, by this one.
 template <class T>
 class ChunkOfA {
  public:
-  ChunkOfA(const GemmOn<T>& p, const Cut& cut, const Chunk& chunk)
-      : p_(p), cut_(cut), chunk_(chunk), packed_(cut.a == ReadA::in_place ? 0 : chunk.tiles() * kRows * words_of<T>(chunk.k.depth())) {
+  ChunkOfA(const ProblemOf<T>& p, const Cut& cut, const Chunk& chunk)
+      : p_(p), cut_(cut), chunk_(chunk), packed_(packed_words<T>(cut, chunk.tiles(), chunk.k.depth())) {
     if (cut.a != ReadA::in_place) {
       visit(p.a, [&](const auto* a) { pack(a); });
     }
@@ -48,8 +55,10 @@ class ChunkOfA {
   const Chunk& chunk() const { return chunk_; }
 
   /// Returns the rows of a tile, starting at word `from` of a block.
-  Rows<T> rows(Block block, index from, index tile) const {
-    const auto packed = [](const Word<T>* words, index apart) { return Rows<T>{reinterpret_cast<const T*>(words), apart}; };
+  Rows<NumberOf<T>> rows(Block block, index from, index tile) const {
+    const auto packed = [](const Word<T>* words, index apart) {
+      return Rows<NumberOf<T>>{reinterpret_cast<const NumberOf<T>*>(words), apart};
+    };
     switch (cut_.a) {
       case ReadA::packed_tiles: return packed(packed_tile(block, tile) + from * kRows, kRows);
       case ReadA::packed_rows: return packed(packed_row(tile * kRows) + words_of<T>(block.begin - chunk_.k.begin) + from, row_words());
@@ -78,7 +87,7 @@ class ChunkOfA {
           if (cut_.a == ReadA::packed_tiles) {
             pack_tiles(a, chunk_.first + from, chunk_.first + to);
           } else {
-            round_rows(a, chunk_.first + from, chunk_.first + to);
+            pack_rows(a, chunk_.first + from, chunk_.first + to);
           }
         });
   }
@@ -93,9 +102,9 @@ class ChunkOfA {
         if (tile + 2 <= to && row + 2 * kRows <= p_.m) {
           pack_two_tiles(at, block.depth(), packed);
         } else {
-          pack_columns<kRows>(at, p_.lda, std::min(index{kRows}, p_.m - row), block.depth(), packed);
+          columns<kRows>(at, p_.lda, std::min(index{kRows}, p_.m - row), block.depth(), packed);
           if (tile + 2 <= to) {
-            pack_columns<kRows>(at + kRows, p_.lda, p_.m - row - kRows, block.depth(), packed_tile(block, tile + 1));
+            columns<kRows>(at + kRows, p_.lda, p_.m - row - kRows, block.depth(), packed_tile(block, tile + 1));
           }
         }
       }
@@ -104,27 +113,45 @@ class ChunkOfA {
   template <class From>
   void pack_two_tiles(const From* from, index depth, Word<T>* to) const {
     constexpr index kStep = 2 * kInWord<T>;
-    Word<T> both[kStep / kInWord<T>][2][kRows];
+    Word<T> both[words_of<T>(kStep)][2][kRows];
     const index second = kRows * words_of<T>(depth);
+    if constexpr (std::is_same_v<T, Widened> && 2 * kRows == simd::kLanes<float>) {
+      for (index k = 0; k < words_of<T>(depth); ++k) {
+        const simd::Vec<float> row = k < depth ? widened(from + k * p_.lda) : simd::Vec<float>{};
+        simd::store_halves(to + (k ^ 1) * kRows, to + second + (k ^ 1) * kRows, row);
+      }
+      return;
+    }
     for (index k = 0; k < depth; k += kStep) {
       const index step = std::min(kStep, depth - k);
-      pack_columns<2 * kRows>(from + k * p_.lda, p_.lda, 2 * kRows, step, both[0][0]);
+      columns<2 * kRows>(from + k * p_.lda, p_.lda, 2 * kRows, step, both[0][0]);
       for (index i = 0; i < words_of<T>(step); ++i, to += kRows) {
         std::memcpy(to, both[i][0], sizeof both[i][0]);
         std::memcpy(to + second, both[i][1], sizeof both[i][1]);
       }
     }
   }
+  template <index kWidth, class From>
+  static void columns(const From* from, index ld, index count, index depth, Word<T>* to) {
+    if constexpr (std::is_same_v<T, Widened>) {
+      widen_columns<kWidth>(from, ld, count, depth, to);
+    } else {
+      pack_columns<kWidth>(from, ld, count, depth, to);
+    }
+  }
   template <class From>
-  void round_rows(const From* a, index from, index to) const {
-    if constexpr (std::is_same_v<T, bf16>) {
-      for (index row = from * kRows; row < std::min(to * kRows, p_.m); ++row) {
-        pack_row(a + row * p_.lda + chunk_.k.begin, chunk_.k.depth(), packed_row(row));
+  void pack_rows(const From* a, index from, index to) const {
+    for (index row = from * kRows; row < std::min(to * kRows, p_.m); ++row) {
+      const From* const at = a + row * p_.lda + chunk_.k.begin;
+      if constexpr (std::is_same_v<T, bf16>) {
+        pack_row(at, chunk_.k.depth(), packed_row(row));
+      } else if constexpr (std::is_same_v<T, Widened>) {
+        widen_row(at, chunk_.k.depth(), packed_row(row));
       }
     }
   }
 
-  const GemmOn<T>& p_;
+  const ProblemOf<T>& p_;
   const Cut& cut_;
   Chunk chunk_;
   Scratch<Word<T>> packed_;
@@ -134,7 +161,7 @@ class ChunkOfA {
 template <class T>
 class PanelOfB {
  public:
-  PanelOfB(const GemmOn<T>& p, const Cut& cut, index panel)
+  PanelOfB(const ProblemOf<T>& p, const Cut& cut, index panel)
       : p_(p), cut_(cut), panel_(panel), packed_(cut.b == ReadB::in_place ? 0 : words_of<T>(cut.depth) * kCols) {}
 
   /// Packs a block, unless it is read in place.
@@ -142,20 +169,16 @@ class PanelOfB {
     if (cut_.b == ReadB::in_place) {
       return;
     }
-    const index first = panel_ * kCols;
-    const index count = std::min(kCols, p_.n - first);
-    if (p_.packed_b != nullptr) {
-      p_.transpose_b ? unpack_panels<kCols>(*p_.packed_b, first, block.begin, block.end, packed_.data())
-                     : unpack_rows<kCols>(*p_.packed_b, first, block.begin, block.end, packed_.data());
-      return;
+    if constexpr (!std::is_same_v<T, Widened>) {
+      pack(block.begin, block.end, packed_.data());
+    } else if (p_.packed_b != nullptr || p_.transpose_b) {
+      widen_words<kCols>(block.depth(), packed_.data(),
+                         [&](index k, index count, std::uint32_t* words) { pack(block.begin + k, block.begin + k + count, words); });
+    } else {
+      visit(p_.b, [&](const auto* b) {
+        widen_columns<kCols>(b + block.begin * p_.ldb + first(), p_.ldb, p_.n - first(), block.depth(), packed_.data());
+      });
     }
-    visit(p_.b, [&](const auto* b) {
-      if (p_.transpose_b) {
-        pack_rows<kCols>(b + first * p_.ldb + block.begin, p_.ldb, count, block.depth(), packed_.data());
-      } else {
-        pack_columns<kCols>(b + block.begin * p_.ldb + first, p_.ldb, count, block.depth(), packed_.data());
-      }
-    });
   }
 
   /// Returns the rows of the block that was packed last, starting at its word `from`.
@@ -193,7 +216,26 @@ class PanelOfB {
   }
 
  private:
-  const GemmOn<T>& p_;
+  index first() const { return panel_ * kCols; }
+  /// Packs k `begin` to `end` - 1.
+  template <class Words>
+  void pack(index begin, index end, Words* words) const {
+    if (p_.packed_b != nullptr) {
+      p_.transpose_b ? unpack_panels<kCols>(*p_.packed_b, first(), begin, end, words)
+                     : unpack_rows<kCols>(*p_.packed_b, first(), begin, end, words);
+      return;
+    }
+    const index count = std::min(kCols, p_.n - first());
+    visit(p_.b, [&](const auto* b) {
+      if (p_.transpose_b) {
+        pack_rows<kCols>(b + first() * p_.ldb + begin, p_.ldb, count, end - begin, words);
+      } else {
+        pack_columns<kCols>(b + begin * p_.ldb + first(), p_.ldb, count, end - begin, words);
+      }
+    });
+  }
+
+  const ProblemOf<T>& p_;
   const Cut& cut_;
   index panel_;
   Scratch<Word<T>> packed_;

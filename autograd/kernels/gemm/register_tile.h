@@ -16,19 +16,22 @@ using detail::unrolled;
 using simd::kLanes;
 using simd::Vec;
 
-// A tile has kRows rows of kVectors vectors, whose sums fill the registers: 8 x 3 or 6 x 2 on x86. On arm64, with 32 registers of 16 bytes,
-// 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a cycle: the sums must be
-// at least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A; 8 x 3 would take 11 loads. The
-// 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2 elements in the same tile.
-constexpr int kRows = simd::kBytes == 64 ? 8 : 6;
+// A tile has kRows rows of kVectors vectors, whose sums fill the registers: 8 x 3 or 6 x 2 on x86, or 3 x 4 of 16 bytes. On arm64, with 32
+// registers of 16 bytes, 6 x 4. A multiply-add takes four cycles there, and a core starts two (Neoverse N1) to four (V1, V2, Apple) in a
+// cycle: the sums must be at least 16, and these are 24. In one step of k, 24 multiply-adds take 4 vectors of B and 6 numbers of A; 8 x 3
+// would take 11 loads. The 16 columns are a panel of a packed B. Products by bfmmla, which takes five cycles, have 3 x 8 sums of 2 x 2
+// elements in the same tile.
+constexpr int kRows = simd::kBytes == 64 ? 8 : simd::kBytes == 16 && simd::kRegisters == 16 ? 3 : 6;
 constexpr int kVectors = simd::kBytes == 64 ? 3 : simd::kBytes == 16 ? 4 : 2;
 constexpr index kCols = kVectors * kLanes<float>;  // columns of a tile, and of a panel of B
 constexpr index kTileSize = kRows * kCols;
 
 inline Vec<float> multiply_add(float a, Vec<float> b, Vec<float> c) { return simd::fused_multiply_add(simd::broadcast(a), b, c); }
+#if defined(__AVX512BF16__)
 inline Vec<float> multiply_add(std::uint32_t a, Vec<std::uint32_t> b, Vec<float> c) {
   return simd::multiply_add_words(simd::broadcast(a), b, c);
 }
+#endif
 
 // The arrays below stay in registers, since all their indices are constants.
 #define DIKKAT_INLINE __attribute__((always_inline))

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "autograd/kernels/gemm/rows_ahead.h"
 #include "autograd/simd/simd.h"
 
 namespace dikkat::kernels {
@@ -21,6 +22,7 @@ struct TileGemm {
   index ldc = 0;
   bool add = false;
   const T* row_factors = nullptr;  // (m): with `add`, the previous C is multiplied by these first; null: all 1
+  RowsAhead* ahead = nullptr;      // what will be read after this product, or null
 };
 
 namespace detail {
@@ -70,6 +72,9 @@ template <class T, int kRows, int kVectors>
 inline index tile_rows(const TileGemm<T>& p, index row, index col) noexcept {
   for (; row + kRows <= p.m; row += kRows) {
     tile_strip<T, kRows, kVectors>(p, row, col);
+    if (p.ahead != nullptr) {
+      p.ahead->fetch();
+    }
   }
   return row;
 }

@@ -11,7 +11,7 @@ inline constexpr index kTransposeSize = 8;  // rows and columns of a block
 /// to (8, 8) = from (8, 8) transposed, of numbers of 4 bytes; rows of `from` after the first `count` are taken as zero.
 template <class T>
 inline void transpose_block(const T* from, index from_ld, index count, T* to, index to_ld) {
-#if defined(__aarch64__)  // registers of 16 bytes: four blocks of four
+#if !defined(__AVX2__)  // registers of 16 bytes: four blocks of four
   typedef T Four __attribute__((vector_size(16)));
   constexpr index kFour = 4;
   for (index row = 0; row < kTransposeSize; row += kFour) {

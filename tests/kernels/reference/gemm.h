@@ -30,14 +30,19 @@ void gemm(const Gemm<T>& p) {
   }
 }
 
-/// The sum of c and a b, rounded once.
-inline float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
+/// The sum of c and a b, rounded once if the kernels that run here fuse, else twice. A build that has both kinds is compiled for processors
+/// that do not fuse, so its compiler does not fuse the plain expression.
+inline float multiply_add(float a, float b, float c) { return fuses_multiply_adds() ? std::fma(a, b, c) : a * b + c; }
 
-/// c + a b of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a denormal result.
-inline float multiply_add(bf16 a, bf16 b, float c) {
+/// c + a b of bf16 as vdpbf16ps computes it: denormal numbers are taken as zero, and so is a denormal result. Without fusing, denormal and
+/// infinite products differ; all others are exact.
+inline float multiply_add(bf16 a, bf16 b, float c, bool fuses = fuses_multiply_adds()) {
   constexpr float kLeast = 0x1p-126F;
   const auto flushed = [](float x) { return std::abs(x) < kLeast ? std::copysign(0.0F, x) : x; };
   const float x = flushed(to_float(a)), y = flushed(to_float(b));
+  if (!fuses) {
+    return flushed(flushed(x * y) + flushed(c));
+  }
   const float sum = std::fma(x, y, flushed(c));
   const bool was_rounded_up =
       std::abs(sum) == kLeast && std::abs(static_cast<double>(flushed(c)) + static_cast<double>(x) * y) < 0x1p-126 - 0x1p-151;

@@ -8,6 +8,7 @@
 
 #include "autograd/base/bf16.h"
 #include "autograd/base/packed_matrix.h"
+#include "tests/kernels/reference/gemm.h"
 
 namespace dikkat::kernels::reference {
 
@@ -67,7 +68,7 @@ inline float product_in_integers(const PackedMatrix& w, index row, const float* 
     for (index col = begin; col < end && largest > 0 && scale != 0; ++col) {
       sum += std::llrint(a[col] * (kMost / largest)) * std::llrint(number_of(w, row, col) / scale);
     }
-    total = std::fma(static_cast<float>(sum), scale * (largest / kMost), total);
+    total = multiply_add(static_cast<float>(sum), scale * (largest / kMost), total);
   }
   return total;
 }

@@ -72,6 +72,10 @@ TEST(Effect, AnEnvironmentVariableThatIsNotReadIsNamed) {
   const Outcome bogus = here.run({"config", "keys"}, {.environment = {{"DIKKAT_ISA", "bogus"}}});
   EXPECT_EQ(bogus.code, 2);
   expect_named(bogus.err, {"DIKKAT_ISA", "\"bogus\""});
+  EXPECT_EQ(here.run({"config", "keys"}, {.environment = {{"DIKKAT_BF16", "widen"}}}).err, "");
+  const Outcome no_way = here.run({"config", "keys"}, {.environment = {{"DIKKAT_BF16", "wide"}}});
+  EXPECT_EQ(no_way.code, 2);
+  expect_named(no_way.err, {"DIKKAT_BF16", "\"wide\""});
   const Outcome misspelled =
       here.run({"config", "keys"}, {.environment = {{"DIKKAT_CACHE_GIB", "3"}, {"DIKKAT_NOTES", "finished"}, {"DIKKAT_ISA", ""}}});
   EXPECT_EQ(misspelled.code, 0);

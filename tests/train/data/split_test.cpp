@@ -71,6 +71,14 @@ TEST(Split, OfCopiesIsTheSameInEach) {
   }
 }
 
+// 0.3 of 500 is a little less than 150 as a double, but is rounded to it. With two roundings, the fifth file would go to validation.
+TEST(Split, IsTheSameOnProcessorsThatRoundTwice) {
+  const std::vector<index> sizes(20, 100);
+  FileSplit first = spread_split(sizes, 0.3, 4096);
+  first.resize(6);
+  EXPECT_EQ(first, (FileSplit{100, 0, 100, 100, 100, 0}));
+}
+
 TEST(Split, LeavesTheOthersInTheirOrder) {
   std::vector<int> items = {1, 2, 3, 4, 5, 6};
   const std::vector<index> sizes = {3, 1, 2};

@@ -52,7 +52,7 @@ FileSplit spread_split(std::span<const index> sizes, double val_fraction, index 
   double seen = 0, validation = 0;
   for (const index size : sizes) {
     seen += static_cast<double>(size);
-    const double wanted = val_fraction * seen - validation;
+    const double wanted = std::fma(val_fraction, seen, -validation);  // one rounding on every processor: all have this split
     const bool is_cut = are_few || val_fraction * static_cast<double>(size) >= static_cast<double>(least);
     const index share = is_cut ? std::clamp<index>(std::llround(wanted), 0, std::max<index>(size - 1, 0))
                                : (2 * wanted >= static_cast<double>(size) ? size : 0);

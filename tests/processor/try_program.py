@@ -1,10 +1,12 @@
-"""try_program.py [--peer PROGRAM] COMMAND...: runs dikkat, which may be in an emulator: `try_program.py qemu-aarch64 -L TREE TREE/usr/bin/dikkat`.
-A quickstart of some steps, resume, sample, eval and export. With a peer, which is dikkat for this machine, the losses must agree."""
+"""try_program.py [--peer PROGRAM] [--instructions NAME] COMMAND...: runs dikkat, which may be in an emulator: `try_program.py qemu-aarch64 -L TREE
+TREE/usr/bin/dikkat`. A quickstart of some steps, resume, sample, eval and export. With a peer, which is dikkat for this machine, the losses must agree.
+The program must say that it runs the kernels for these instructions, if they are given."""
 import argparse
 import filecmp
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +18,7 @@ CLOSE = 1e-3  # nats
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--peer")
+parser.add_argument("--instructions")
 parser.add_argument("command", nargs=argparse.REMAINDER)
 args = parser.parse_args()
 assert args.command, "expected the command that starts dikkat"
@@ -41,7 +44,10 @@ def train(folder, config="quickstart", command=args.command):
     run("train", "--config", config, "--out", folder, "--quiet", "--set", *SMALL, command=command)
 
 
-print(run("--version", "--verbose"), end="")
+version = run("--version", "--verbose")
+print(version, end="")
+chosen = re.search(r"^instructions (.*)$", version, re.MULTILINE).group(1)
+assert args.instructions in (None, chosen), f"--version --verbose: found the instructions {chosen}, expected {args.instructions}"
 with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     (work / "text.txt").write_text("Once there was a miller who had nothing left but his mill, and behind it a great apple tree.\n" * 8)
